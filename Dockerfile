@@ -9,13 +9,13 @@ WORKDIR /build
 COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY src src
 RUN python -m venv /opt/skyband \
- && /opt/skyband/bin/pip install --no-cache-dir --constraint constraints.txt '.[spark,serve,redis,delta,iceberg]'
+ && /opt/skyband/bin/pip install --no-cache-dir --constraint constraints.txt '.[spark,serve,redis,postgresql,delta,iceberg]'
 
 FROM python:${PYTHON}-slim
 COPY --from=build /opt/skyband /opt/skyband
 RUN useradd --create-home --uid 10001 skyband && install --directory --owner skyband /pipeline
-# Compiled loops stay on the volume, so that a new container need not compile them.
-ENV PATH=/opt/skyband/bin:$PATH NUMBA_CACHE_DIR=/pipeline/.skyband/compiled
+# Compiled loops, and the connector for Kafka, stay on the volume, so that a new container need not make or fetch them.
+ENV PATH=/opt/skyband/bin:$PATH NUMBA_CACHE_DIR=/pipeline/.skyband/compiled SKYBAND_CACHE=/pipeline/.skyband/cache
 USER skyband
 WORKDIR /pipeline
 VOLUME /pipeline

@@ -1,125 +1,163 @@
-"""Fault tests of the note beside a checkpoint: a run that is killed between any two steps leaves one that can go on."""
+"""Fault tests of the note beside a checkpoint: a run that is killed between any two steps leaves one that can go on.
+
+On this machine it is a plain file; elsewhere Spark's own readers and writers bring it.
+"""
 
 from __future__ import annotations
 
-import io
+import json
+import os
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from skyband.errors import PipelineChanged
+from skyband.pipelines import checkpoints
 from skyband.pipelines.checkpoints import Asked, Checkpoint
+from skyband.pipelines.files import LocalFiles, SparkFiles, files_at
 
 
 class Killed(BaseException):
     """The process is gone."""
 
 
-class Files:
-    """A folder as Hadoop's file systems show it, for so many changes; then the process is killed."""
+class Elsewhere:
+    """Spark's files as they are while a run is killed: a folder is gone, then there, whole, under its name."""
 
-    def __init__(self, changes: int = 1000) -> None:
-        self.left = changes
+    def __init__(self, folder: Path, changes: int) -> None:
+        self._folder, self.left = folder, changes
 
     def _change(self) -> None:
         if self.left == 0:
             raise Killed
         self.left -= 1
 
-    def exists(self, path: Path) -> bool:
-        return path.exists()
+    def read(self, place: str) -> str | None:
+        return LocalFiles().read(place)
 
-    def open(self, path: Path) -> Any:
-        content = io.BytesIO(path.read_bytes())
-        return SimpleNamespace(readAllBytes=content.read, close=content.close)
+    def write(self, place: str, text: str) -> None:
+        for name in (f"{place}.new", place):
+            self._change()
+            Path(name).unlink(missing_ok=True)
+            self._change()
+            Path(name).write_text(text)
 
-    def create(self, path: Path, overwrite: bool) -> Any:
-        assert overwrite
-        self._change()
-        path.write_bytes(b"")
-
-        def write(text: bytes) -> None:
-            for n in range(len(text)):  # torn anywhere
-                if n % 16 == 0:
-                    self._change()
-                path.write_bytes(text[: n + 1])
-
-        return SimpleNamespace(write=write, close=lambda: None)
-
-    def delete(self, path: Path, recursive: bool) -> None:
-        self._change()
-        path.unlink(missing_ok=True)
-
-    def rename(self, old: Path, new: Path) -> None:
-        assert not new.exists(), "not every file system renames over another file"
-        self._change()
-        old.rename(new)
+    def exists_in(self, folder: str, beginning: str) -> bool:
+        return LocalFiles().exists_in(folder, beginning)
 
 
-class Place(type(Path())):  # type: ignore[misc]
-    """A path that knows its file system, as Hadoop's do."""
+class Here(LocalFiles):
+    """A disk whose changes are counted."""
 
-    files: Files
+    def __init__(self, changes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left, replace, sync = changes, os.replace, os.fsync
 
-    def getFileSystem(self, _: Any) -> Files:
-        return self.files
+        def step(change: Any) -> Any:
+            def changed(*given: Any) -> None:
+                if self.left == 0:
+                    raise Killed
+                self.left -= 1
+                change(*given)
+
+            return changed
+
+        monkeypatch.setattr("skyband.pipelines.files.os.replace", step(replace))
+        monkeypatch.setattr("skyband.pipelines.files.os.fsync", step(sync))  # before it, nothing is sure
 
 
-def checkpoint(folder: Path, changes: int = 1000) -> tuple[Checkpoint, Files]:
-    files = Files(changes)
-    place = type("Here", (Place,), {"files": files})
-    jvm = SimpleNamespace(
-        org=SimpleNamespace(apache=SimpleNamespace(hadoop=SimpleNamespace(fs=SimpleNamespace(Path=place))))
-    )
-    spark = SimpleNamespace(_jvm=jvm, _jsc=SimpleNamespace(hadoopConfiguration=lambda: None))
-    return Checkpoint(spark, str(folder), "trades"), files  # type: ignore[arg-type]
+def checkpoint(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, changes: int = 1000, kind: str = "here"
+) -> tuple[Checkpoint, Here | Elsewhere]:
+    monkeypatch.undo()
+    files = Here(changes, monkeypatch) if kind == "here" else Elsewhere(folder, changes)
+    monkeypatch.setattr(checkpoints, "files_at", lambda *_: files)
+    return Checkpoint(None, str(folder), "trades"), files  # type: ignore[arg-type]  # no Spark is asked
 
 
 def asked(statement: str = "SELECT 1") -> dict[str, Asked]:
     return {"top": Asked(statement, {"trades": "files"}, {"x": "bigint"}, "16")}
 
 
-def test_a_run_that_is_killed_between_any_two_steps_can_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["here", "elsewhere"])
+def test_a_run_that_is_killed_between_any_two_steps_can_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     """It was refused when the old note was gone and the new one had no name yet."""
     reached = 0
     for changes in range(200):
         folder = tmp_path / str(changes)
         folder.mkdir()
-        first, _ = checkpoint(folder)
-        assert not first.begin(asked())
+        first, _ = checkpoint(folder, monkeypatch, kind=kind)
+        assert not first.begin({**asked(), "other": asked()["top"]})
         (folder / "trades").mkdir()
         (folder / "trades" / "metadata").write_text("Spark's")
-        second, files = checkpoint(folder, changes)
+        second, files = checkpoint(folder, monkeypatch, changes, kind)
         try:
-            assert second.begin(asked())
+            assert second.begin(asked())  # without the other query
         except Killed:
             reached += 1
-        third, _ = checkpoint(folder)
-        assert third.queries() == {"top"}
+        third, _ = checkpoint(folder, monkeypatch, kind=kind)
+        assert "top" in third.queries()
         with pytest.raises(PipelineChanged, match="is not the one"):
             third.begin(asked("SELECT 2"))
         assert third.begin(asked())
         if files.left:
             break
-    assert reached > 3, "it was killed before, in the middle of and after each write"
+    assert reached == {"here": 2, "elsewhere": 4}[kind], "it was killed before, in the middle of and after each write"
 
 
-def test_a_first_run_that_is_killed_while_it_notes_starts_anew(tmp_path: Path) -> None:
-    for changes in range(10):
+@pytest.mark.parametrize(("kind", "steps"), [("here", 2), ("elsewhere", 4)])
+def test_a_first_run_that_is_killed_while_it_notes_starts_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, steps: int
+) -> None:
+    for changes in range(steps):
         folder = tmp_path / str(changes)
         folder.mkdir()
-        first, _ = checkpoint(folder, changes)
+        first, _ = checkpoint(folder, monkeypatch, changes, kind)
         with pytest.raises(Killed):
             first.begin(asked())
-        again, _ = checkpoint(folder)
+        again, _ = checkpoint(folder, monkeypatch, kind=kind)
         assert again.queries() in (set(), {"top"})
         assert not again.begin(asked())
 
 
-def test_a_checkpoint_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "trades").mkdir()
     (tmp_path / "trades" / "metadata").write_text("Spark's")
     with pytest.raises(PipelineChanged, match="did not write"):
-        checkpoint(tmp_path)[0].begin(asked())
+        checkpoint(tmp_path, monkeypatch)[0].begin(asked())
+
+
+def test_the_note_of_an_earlier_version_is_read_and_replaced(tmp_path: Path) -> None:
+    """Hadoop wrote it, with a checksum beside that would be wrong of ours."""
+    (tmp_path / "trades").mkdir()
+    (tmp_path / "trades" / "metadata").write_text("Spark's")
+    checksum = tmp_path / ".trades.json.crc"
+    place = tmp_path.as_uri()
+    (tmp_path / "trades.json.new").write_text(json.dumps(dict.fromkeys(("top", "other"), vars(asked()["top"]))))
+    checksum.write_text("of the old one")
+    old = Checkpoint(None, place, "trades")  # type: ignore[arg-type]
+    assert old.queries() == {"top", "other"}
+    assert old.begin(asked())
+    assert set(json.loads((tmp_path / "trades.json").read_text())) == {"top"}
+    assert not checksum.exists()
+
+
+@pytest.mark.spark
+def test_elsewhere_spark_reads_and_writes(spark: SparkSession, tmp_path: Path) -> None:
+    """By a folder of this machine that is taken for another's."""
+    files, place = SparkFiles(spark), f"{tmp_path.as_uri()}/note.json"
+    assert files.read(place) is None
+    assert not files.exists_in(tmp_path.as_uri(), "note")
+    (tmp_path / "note.json").write_text('{"an earlier": "version"}')
+    assert files.read(place) == '{"an earlier": "version"}'
+    for text in ('{"one": 1,\n "two": "…"}\n', '{"three": 3}\n'):
+        files.write(place, text)
+        assert json.loads(str(files.read(place))) == json.loads(text)
+        assert json.loads(str(files.read(f"{place}.new"))) == json.loads(text)
+    assert files.exists_in(tmp_path.as_uri(), "note")
+    assert not files.exists_in(tmp_path.as_uri(), "other")
+    assert isinstance(files_at(spark, str(tmp_path)), LocalFiles), "Spark finds a path without a scheme on this machine"
+    assert isinstance(files_at(spark, "hdfs://name/state"), SparkFiles)

@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from rich.console import Console
 from servers.ports import free_port
@@ -24,15 +25,15 @@ from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
 from skyband.cli import app
-from skyband.pipelines.commands import _interrupts
 from skyband.pipelines.doctor import Finding, disk, examine, refuse_dead_services, services
 from skyband.pipelines.figures import Figures
 from skyband.pipelines.file import load
 from skyband.pipelines.metrics import Metrics
 from skyband.pipelines.progress import JsonView, LiveView, PlainView, open_view
-from skyband.pipelines.session import KAFKA, KAFKA_JARS, POSTGRESQL, not_in_maven
+from skyband.pipelines.session import not_in_maven
 from skyband.streams.trades import trades
 
+STARTS = f"Checking market.toml, then starting Spark …\nStarting Spark {pyspark.__version__} …\n"
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "pipelines.md"
 
 
@@ -71,7 +72,8 @@ def test_a_mistake_is_one_message_with_its_line(tmp_path: Path) -> None:
     for command in ("check", "run"):
         refused = skyband(command, str(file))
         assert refused.exit_code == 2
-        assert refused.output.startswith("Error: market.toml:"), refused.output
+        said = refused.output.removeprefix(STARTS.splitlines(keepends=True)[0] if command == "run" else "")
+        assert said.startswith("Error: market.toml:"), refused.output
         assert "Did you mean 'points'?" in refused.output or "There is no column 'pints'" in refused.output
         assert "Traceback" not in refused.output
 
@@ -213,12 +215,24 @@ def test_doctor_asks_the_services_and_its_advice_is_whole(tmp_path: Path, monkey
     assert "pip install 'skyband[spark]'" in skyband("doctor").output
 
 
+def test_run_says_before_java_starts_which_package_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "market.toml"
+    skyband("init", str(file))
+    file.write_text(file.read_text() + '[sinks.lake]\nformat = "delta"\npath = "lake"\n')
+    monkeypatch.setattr("skyband.pipelines.doctor._LIBRARIES", {"delta": "no-such-package"})
+    refused = skyband("run", str(file))
+    assert refused.exit_code == 2
+    assert "no-such-package" in refused.output
+    assert "pip install 'skyband[delta]'" in refused.output
+
+
 def test_a_connector_that_is_not_in_maven() -> None:
-    said = f":: unresolved dependency: {KAFKA.replace(':', '#', 1).replace(':', ';', 1)}: not found"
-    problem = not_in_maven([KAFKA, POSTGRESQL], said)
-    assert str(problem).startswith(f"Spark found no {KAFKA} in Maven. Under [spark], name versions that are there")
-    assert all(f"mvn dependency:copy -Dartifact={name} " in str(problem) for name in KAFKA_JARS)
-    assert not_in_maven([KAFKA, POSTGRESQL], "no more memory") is None
+    kafka = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"
+    said = f":: unresolved dependency: {kafka.replace(':', '#', 1).replace(':', ';', 1)}: not found"
+    problem = not_in_maven([kafka], said)
+    assert str(problem).startswith(f"Spark found no {kafka} in Maven. Under [spark], name versions that are there")
+    assert "the pipeline finds a connector that fits" in str(problem)
+    assert not_in_maven([kafka], "no more memory") is None
 
 
 # -- submit -----------------------------------------------------------------------------------------------------------
@@ -278,17 +292,6 @@ def test_submit_prints_the_line_of_spark_submit(tmp_path: Path, monkeypatch: pyt
     assert "name it (--master yarn), got none" in refused.output
 
 
-def test_signals_are_remembered_while_a_pipeline_runs() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with _interrupts() as interrupted:
-            interrupted.take_over()
-            assert not interrupted
-            os.kill(os.getpid(), number)
-            assert interrupted
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
 # -- run --------------------------------------------------------------------------------------------------------------
 
 
@@ -329,12 +332,12 @@ def test_the_pipeline_of_the_docs_runs_is_interrupted_and_goes_on(
     process.send_signal(signal.SIGTERM)  # as whoever runs containers stops them
     out, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, error
-    assert error == "Stopped. The next `skyband run` continues from here.\n"
+    assert error == f"{STARTS}Stopped. The next `skyband run` continues from here.\n"
     read = sum(json.loads(line)["rows_in"] for line in out.splitlines()[-1:])
     assert 0 < read < 60_000
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert done.stderr == STARTS
     assert "cheapest, batch " in done.stdout
     assert re.search(r"largest: rows/s .* \(ended\)", done.stdout)
     statement = re.findall(r'sql = """(.*?)"""', file.read_text(), re.DOTALL)[0]

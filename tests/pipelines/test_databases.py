@@ -10,7 +10,6 @@ import redis
 from engines.spark.streams import split, trades, write_batches
 from pipelines.test_running import ALL_FILES, BATCHES, ROWS, after, expected, pipeline_file, run
 from pyspark.sql import SparkSession
-from servers.missing import missing
 from servers.postgresql import PASSWORD, USER, Database, database
 from servers.redis import server
 
@@ -29,9 +28,7 @@ options = {{ user = "{user}", password = "${{SKYBAND_TEST_PASSWORD}}" }}
 
 
 @pytest.fixture(scope="module")
-def postgresql(spark: SparkSession) -> Iterator[Database]:
-    if "postgresql" not in spark.conf.get("spark.jars", ""):
-        missing("PostgreSQL's JDBC driver, from Maven")
+def postgresql() -> Iterator[Database]:
     with database() as running:
         yield running
 
@@ -63,7 +60,7 @@ def test_rows_are_replaced_by_key_whatever_is_repeated(
     given = sorted((int(end), symbol, int(rank), float(score)) for end, symbol, rank, score in postgresql.ask(asked))
     wanted = ((end // 1_000_000, symbol, rank, score) for _, end, symbol, rank, score, *_ in expected("best"))
     assert given == sorted(wanted)
-    assert postgresql.ask("SELECT count(*) FROM pg_tables WHERE tablename LIKE '%_skyband'") == [["0"]]
+    assert postgresql.ask("SELECT count(*) FROM pg_class WHERE relname LIKE 'skyband_%'") == [["0"]]
     # The boards show the last window.
     last = max(end for _, end, *_ in expected("best"))
     ranked = [

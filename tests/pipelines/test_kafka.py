@@ -58,7 +58,7 @@ def servers(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
         yield address
 
 
-def pipeline_file(folder: Path, servers: str, topic: str, jars: str = "") -> Path:
+def pipeline_file(folder: Path, servers: str, topic: str) -> Path:
     file = folder / "market.toml"
     file.write_text(f'''
 trigger = "available now"
@@ -87,7 +87,6 @@ format = "json"
 path = "bad"
 
 [spark]
-"spark.jars" = "{jars}"
 "spark.sql.shuffle.partitions" = 1
 "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 ''')
@@ -136,10 +135,13 @@ def test_stopped_in_the_middle_with_bad_records(spark: SparkSession, servers: st
     assert bad_records(tmp_path) == Counter(BAD.items())
 
 
-def test_killed_in_the_middle(spark: SparkSession, servers: str, tmp_path: Path) -> None:
-    """A process of its own, as a user starts it, is killed in a micro-batch; this one goes on."""
-    jars = str(spark.conf.get("spark.jars"))
-    file = pipeline_file(tmp_path, servers, "killed", jars)
+def test_killed_in_the_middle(
+    spark: SparkSession, servers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of its own, as a user starts it, is killed in a micro-batch; this one goes on. It finds a connector for
+    Kafka by itself."""
+    monkeypatch.setenv("SKYBAND_CACHE", str(tmp_path / "cache"))
+    file = pipeline_file(tmp_path, servers, "killed")
     text = file.read_text().replace('to = "topic"', 'to = ["delta", "topic", "iceberg"]')
     tables = {"delta": DELTA, "iceberg": ICEBERG}
     file.write_text(text + "".join(sink.replace("lake]", f"{kind}]") for kind, sink in tables.items()))

@@ -21,11 +21,11 @@ _EXCLUSION = "<exclusion><groupId>{group}</groupId><artifactId>{artifact}</artif
 
 
 def connectors() -> dict[str, str]:
-    """What makes a Spark session know Kafka and PostgreSQL; nothing if it cannot be had: who needs it says so."""
-    from skyband.pipelines.session import KAFKA_JARS, POSTGRESQL
+    """What makes a Spark session know Kafka; nothing if it cannot be had: who needs it says so."""
+    from skyband.pipelines.connectors import KAFKA_JARS
 
     try:
-        found = jars(*KAFKA_JARS, POSTGRESQL, without=("*:*",))  # what else they need, Spark has
+        found = jars(*KAFKA_JARS, without=("*:*",))  # what else they need, Spark has
     except (pytest.skip.Exception, pytest.fail.Exception):
         return {}
     return {"spark.jars": ",".join(map(str, found))}

@@ -14,6 +14,7 @@ from typing import Any
 
 from servers.missing import missing
 from servers.ports import free_port, wait_for_port
+from waiting import wait_until
 
 USER, PASSWORD = "skyband", "not-a-secret-42"
 
@@ -26,10 +27,22 @@ class Database:
     def url(self) -> str:
         return f"jdbc:postgresql://127.0.0.1:{self.port}/postgres"
 
+    @property
+    def _psql(self) -> list[str]:
+        return ["psql", "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, "-d", "postgres", "-AtF", "\t"]
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return os.environ | {"PGPASSWORD": PASSWORD}
+
+    def is_up(self) -> bool:
+        return (
+            subprocess.run([*self._psql, "-c", "SELECT 1"], capture_output=True, env=self._environment).returncode == 0
+        )
+
     def ask(self, statement: str) -> list[list[str]]:
-        command = ["psql", "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, "-d", "postgres", "-AtF", "\t"]
-        environment = os.environ | {"PGPASSWORD": PASSWORD}
-        done = subprocess.run([*command, "-c", statement], capture_output=True, text=True, check=True, env=environment)
+        command = [*self._psql, "-c", statement]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=self._environment)
         return [line.split("\t") for line in done.stdout.splitlines()]
 
 
@@ -54,6 +67,7 @@ def database() -> Iterator[Database]:
             process = subprocess.Popen(command, stdout=log, stderr=log, **as_user)
             try:
                 wait_for_port(port, process)
+                wait_until(Database(port).is_up, "PostgreSQL, which listens before it is ready", process)
                 yield Database(port)
             finally:
                 process.terminate()

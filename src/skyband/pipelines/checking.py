@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -17,12 +16,13 @@ from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
 from skyband.errors import InvalidPipeline, SkybandError
 from skyband.pipelines.columns import columns_of
+from skyband.pipelines.file import read
 from skyband.pipelines.leaderboards import RESERVED
 from skyband.pipelines.mistakes import together
 from skyband.pipelines.model import Pipeline, Query, Sink, Source
+from skyband.pipelines.outside import check_servers, outside
+from skyband.pipelines.postgresql import JDBC, is_address, refused
 from skyband.sql.recognise import recognise
-
-POSTGRESQL: Final = "jdbc:postgresql:"
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,16 @@ class Report:
     statements: Mapping[str, Statement] = field(default_factory=dict)  # by query, so that nobody reads them again
 
 
-def check(pipeline: Pipeline) -> Report:
-    """Everything about `pipeline` that can be checked without Spark; raises `InvalidPipeline` with all mistakes."""
-    mistakes: list[InvalidPipeline] = []
+def check_file(file: Path) -> tuple[Pipeline, Report]:
+    """The pipeline in `file`, checked; raises `InvalidPipeline` with all mistakes of its shape and its statements."""
+    pipeline, mistakes = read(file)
+    return pipeline, check(pipeline, mistakes)
+
+
+def check(pipeline: Pipeline, found: Iterable[InvalidPipeline] = ()) -> Report:
+    """Everything about `pipeline` that can be checked without Spark; raises `InvalidPipeline` with all mistakes, those
+    that were `found` before included."""
+    mistakes = [*found]
     schemas: dict[str, pa.Schema | None] = {}
     for name, source in pipeline.sources.items():
         with _remembered(mistakes):
@@ -53,12 +60,19 @@ def check(pipeline: Pipeline) -> Report:
                     f"The columns of {', '.join(unknown)} are known only to Spark: query {query.name!r} is checked "
                     'when it starts. A schema = "…" would tell.'
                 )
+    for sink in pipeline.sinks.values():
+        with _remembered(mistakes):
+            check_address(pipeline, sink)
+    for mistake in outside(pipeline):
+        with _remembered(mistakes):
+            raise mistake
     for name in ("spark.remote", "spark.api.mode"):
         if name in pipeline.spark:
             mistakes.append(
                 pipeline.wrong(
-                    "A pipeline writes in a session of its own, which cannot be one of Spark Connect: leave out "
-                    f'{name}, and name a cluster ("spark.master"). sb.sql takes DataFrames of Spark Connect.',
+                    "Spark Connect runs what writes a micro-batch in a process of its server, where the sinks, the "
+                    f"figures and the secrets of this one are not: leave out {name}, and name a cluster "
+                    '("spark.master"). sb.sql takes DataFrames of Spark Connect.',
                     *("spark", name),
                 )
             )
@@ -76,13 +90,11 @@ def _check_query(
     """What is said of a query, and the inputs whose columns are not known. Raises what is wrong with it."""
     by_input = {one.name: schemas.get(source_of(pipeline, query, one.name)) for one in statement.leaves}
     unknown = [name for name, schema in by_input.items() if schema is None]
-    for name in query.to:
-        check_address(pipeline, pipeline.sinks[name])
     if not unknown:
         known = {name: schema for name, schema in by_input.items() if schema is not None}
         spec = spec_of(pipeline, query, statement, known)
-        for name in query.to:
-            check_sink(pipeline, pipeline.sinks[name], spec)
+        for sink in (pipeline.sinks[name] for name in query.to if name in pipeline.sinks):
+            check_sink(pipeline, sink, spec)
     return f"{query.name}: from {', '.join(by_input)} to {', '.join(query.to)}", unknown
 
 
@@ -111,25 +123,23 @@ def check_key(pipeline: Pipeline, sink: Sink, key: tuple[str, ...] | None) -> tu
 def check_address(pipeline: Pipeline, sink: Sink) -> None:
     """Raise unless the address of a sink is one that can be written to, as far as the file says it."""
     url = str(sink.url)
-    if sink.format == "jdbc" and "$" not in url and not url.startswith(POSTGRESQL):
-        raise pipeline.wrong(
-            f'Rows can be replaced by key in PostgreSQL: url = "{POSTGRESQL}//host/database". For other databases, '
-            "write to files or to Kafka.",
-            *("sinks", sink.name, "url"),
-        )
+    if sink.format == "jdbc":
+        if not url.startswith("$") and not is_address(url):
+            raise pipeline.wrong(
+                f'Rows can be replaced by key in PostgreSQL: url = "{JDBC}//host/database". For other databases, '
+                "write to files or to Kafka.",
+                *("sinks", sink.name, "url"),
+            )
+        for name, problem in refused(url, sink.options):
+            where = ("options", name) if name in sink.options else ("url",)
+            raise pipeline.wrong(problem, *("sinks", sink.name, *where))
     if sink.format == "leaderboard" and "$" not in url and not url.startswith(("redis://", "rediss://", "unix://")):
         raise pipeline.wrong(
             f'A leaderboard is kept in Redis: url = "redis://host:6379/0", got {url!r}.', *("sinks", sink.name, "url")
         )
     if sink.format in ("delta", "iceberg"):
         _check_table(pipeline, sink)
-    servers = [] if sink.servers is None or "$" in sink.servers else sink.servers.split(",")
-    for server in servers:
-        if not re.fullmatch(r"\s*[^\s:/]+:\d+\s*", server):
-            raise pipeline.wrong(
-                f'servers = {sink.servers!r}: each is a host and a port, as in "localhost:9092".',
-                *("sinks", sink.name, "servers"),
-            )
+    check_servers(pipeline, sink)
 
 
 def _check_table(pipeline: Pipeline, sink: Sink) -> None:
@@ -176,7 +186,7 @@ def understood(pipeline: Pipeline, query: Query) -> Statement:
 
 def source_of(pipeline: Pipeline, query: Query, name: str) -> str:
     """The source that a statement calls `name`, in any case."""
-    by_name = {source.lower(): source for source in pipeline.sources}
+    by_name = {source.lower(): source for source in (*pipeline.sources, *pipeline.broken_sources)}
     if name.lower() not in by_name:
         known = ", ".join(pipeline.sources) or "none"
         raise pipeline.wrong(

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from skyband.dialect.text import read, write
 from skyband.errors import PipelineChanged
+from skyband.pipelines.files import NEW, files_at
 from skyband.pipelines.model import Pipeline, Query
 
 
@@ -46,20 +47,27 @@ def differences(before: dict[str, Any], now: dict[str, Any], path: str = "") -> 
     return lines
 
 
+def refusal(query: str, changed: list[str], checkpoint: str) -> str:
+    """What is said of a query that has changed."""
+    lines = "\n".join(f"  {line}" for line in changed)
+    return (
+        f"Query {query!r} is not the one that its checkpoint was written by:\n{lines}\n"
+        "The checkpoint has the state of the old query. Possible: undo the change; give the query another name; or, to "
+        f"start everything again, delete {checkpoint} and the answers."
+    )
+
+
 class Checkpoint:
-    """The checkpoint of one stream, and the note beside it, wherever Spark can write: on Hadoop's file systems."""
+    """The checkpoint of one stream, and the note beside it, wherever Spark can write."""
 
     def __init__(self, spark: SparkSession, folder: str, stream: str) -> None:
-        self._jvm: Any = spark._jvm
-        self._settings = spark._jsc.hadoopConfiguration()
+        self._spark, self._files = spark, files_at(spark, folder)
         self.location = f"{folder.rstrip('/')}/{stream}"
         self.note = f"{self.location}.json"
-        self._new = f"{self.note}.new"
 
     def queries(self) -> set[str]:
         """The queries that it was written by; none if there is no such checkpoint."""
-        noted = self._noted()
-        return set() if noted is None else set(json.loads(self._read(noted)))
+        return set(self._noted() or {})
 
     def begin(self, asked: Mapping[str, Asked]) -> bool:
         """Note what is asked; refuse if something else was. True: there is something to go on from."""
@@ -71,60 +79,25 @@ class Checkpoint:
                 'checkpoint = "…".'
             )
         if known and noted is not None:
-            self._compare(json.loads(self._read(noted)), now)
-        self._write(json.dumps(now, indent=2) + "\n")
+            for name in now:
+                changed = differences(noted.get(name, {}), now[name])
+                if changed:
+                    raise PipelineChanged(refusal(name, changed, self.location))
+        if noted != now:
+            self._files.write(self.note, json.dumps(now, indent=2) + "\n")
         return known
-
-    def _compare(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-        for name, asked in now.items():
-            changed = differences(before.get(name, {}), asked)
-            if changed:
-                lines = "\n".join(f"  {line}" for line in changed)
-                raise PipelineChanged(
-                    f"Query {name!r} is not the one that its checkpoint was written by:\n{lines}\n"
-                    "The checkpoint has the state of the old query. Possible: undo the change; give the query "
-                    f"another name; or, to start everything again, delete {self.location} and the answers."
-                )
 
     def exists_in(self, folder: str, beginning: str) -> bool:
         """Is there something in `folder` whose name begins so?"""
-        path = self._path(folder)
-        files = path.getFileSystem(self._settings)
-        return files.exists(path) and any(
-            each.getPath().getName().startswith(beginning) for each in files.listStatus(path)
-        )
-
-    def _exists(self, place: str) -> bool:
-        path = self._path(place)
-        return bool(path.getFileSystem(self._settings).exists(path))
+        return files_at(self._spark, folder).exists_in(folder, beginning)
 
     def _is_known(self) -> bool:
         """Has Spark written a checkpoint there?"""
-        return self._exists(f"{self.location}/metadata")
+        return self._files.exists_in(self.location, "metadata")
 
-    def _noted(self) -> str | None:
-        """Where the note is: under its new name if a run was killed between the last two steps of `_write`."""
-        if self._exists(self.note):
-            return self.note
-        return self._new if self._is_known() and self._exists(self._new) else None
-
-    def _read(self, place: str) -> str:
-        path = self._path(place)
-        stream = path.getFileSystem(self._settings).open(path)
-        try:
-            return bytes(stream.readAllBytes()).decode()
-        finally:
-            stream.close()
-
-    def _write(self, text: str) -> None:
-        """Whole or not at all: a new file takes the name when it is done."""
-        path, new = self._path(self.note), self._path(self._new)
-        files = path.getFileSystem(self._settings)
-        stream = files.create(new, True)
-        stream.write(text.encode())
-        stream.close()
-        files.delete(path, False)
-        files.rename(new, path)
-
-    def _path(self, place: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(place)
+    def _noted(self) -> dict[str, Any] | None:
+        """What the note says. It may have another name if a run was killed between two steps."""
+        text = self._files.read(self.note)
+        if text is None and self._is_known():
+            text = self._files.read(f"{self.note}{NEW}")
+        return None if text is None else json.loads(text)

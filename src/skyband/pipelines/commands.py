@@ -5,12 +5,11 @@ They import their modules when they run.
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
@@ -19,11 +18,14 @@ from rich.markup import escape
 from skyband.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from skyband.dialect.statement import Statement
     from skyband.pipelines.metrics import Metrics
     from skyband.pipelines.model import Address, Pipeline
     from skyband.pipelines.progress import View
     from skyband.pipelines.served import ServedPipeline
+    from skyband.pipelines.signals import Interrupt
 
 File = Annotated[Path, typer.Argument(help="The pipeline: a TOML file.", show_default=False)]
 
@@ -62,58 +64,90 @@ def run(
     ] = False,
 ) -> None:
     """Run a pipeline on Spark until Ctrl-C. The next run continues where it stopped."""
-    from skyband.pipelines.checking import check as check_file
-    from skyband.pipelines.doctor import refuse_dead_services
-    from skyband.pipelines.file import load
-    from skyband.pipelines.progress import open_view
+    from skyband.pipelines.progress import open_view, telling
+    from skyband.pipelines.signals import interrupts
 
-    console = Console()
-    pipeline = load(file)
-    statements = check_file(pipeline).statements
-    where = _where_to_serve(pipeline, address, asked=serve or ui)
-    refuse_dead_services(pipeline)
-    with _reported(debug), open_view(console, as_json=log is Log.json) as view, _interrupts() as interrupted:
-        from skyband.pipelines.metrics import Metrics
-
-        metrics = Metrics() if metrics_port or where else None
-        if metrics and metrics_port:
-            metrics.serve(metrics_port, metrics_address)
-        with _served(pipeline, where, metrics, open_page=ui) as served:
-            _follow(pipeline, statements, view, interrupted, metrics, served, debug=debug, available_now=available_now)
+    with interrupts() as interrupted, ExitStack() as stack:
+        with telling() as tell:
+            tell(f"Checking {file.name}, then starting Spark …")
+            pipeline, statements, where = _checked(file, address, asked=serve or ui)
+            stack.enter_context(_locked(pipeline))
+            stack.enter_context(_reported(debug))
+            metrics = _metrics(metrics_port, metrics_address, where)
+            served = stack.enter_context(_served(pipeline, where, metrics, tell, open_page=ui))
+            spark = _started(pipeline, tell, debug=debug)
+            stack.callback(spark.stop)
+            interrupted.take_over()
+        view = stack.enter_context(open_view(Console(), as_json=log is Log.json))
+        _follow(spark, pipeline, statements, view, interrupted, metrics, served, available_now=available_now)
     if interrupted:
-        Console(stderr=True).print("Stopped. The next `skyband run` continues from here.", highlight=False)
+        said = "Stopped before it read anything." if interrupted.came_early else _CONTINUES
+        Console(stderr=True).print(said, highlight=False)
+
+
+_CONTINUES: Final = "Stopped. The next `skyband run` continues from here."
+
+
+def _checked(
+    file: Path, address: str | None, *, asked: bool
+) -> tuple[Pipeline, Mapping[str, Statement], Address | None]:
+    """The pipeline, right as far as that can be known before Spark starts, its statements, and where it is served."""
+    from skyband.pipelines.checking import check_file
+    from skyband.pipelines.doctor import refuse_dead_services, refuse_missing_libraries
+
+    pipeline, report = check_file(file)
+    where = _where_to_serve(pipeline, address, asked=asked)
+    refuse_missing_libraries(pipeline)
+    refuse_dead_services(pipeline)
+    return pipeline, report.statements, where
+
+
+def _locked(pipeline: Pipeline) -> AbstractContextManager[None]:
+    from skyband.pipelines.locking import only_run_of
+
+    return only_run_of(pipeline)
+
+
+def _metrics(port: int | None, address: str, where: Address | None) -> Metrics | None:
+    """Metrics, if somebody is to see them."""
+    from skyband.pipelines.metrics import Metrics
+
+    metrics = Metrics() if port or where else None
+    if metrics and port:
+        metrics.serve(port, address)
+    return metrics
+
+
+def _started(pipeline: Pipeline, tell: Callable[[str], None], *, debug: bool) -> SparkSession:
+    from skyband.pipelines.session import start_session
+
+    return start_session(pipeline, log_file=None if debug else _log_file(pipeline), tell=tell)
 
 
 def _follow(
+    spark: SparkSession,
     pipeline: Pipeline,
     statements: Mapping[str, Statement],
     view: View,
-    interrupted: _Interrupt,
+    interrupted: Interrupt,
     metrics: Metrics | None,
     served: ServedPipeline | None,
     *,
-    debug: bool,
     available_now: bool,
 ) -> None:
     """Run it to its end."""
     from skyband.pipelines.model import AVAILABLE_NOW
     from skyband.pipelines.running import Running
-    from skyband.pipelines.session import start_session
 
-    spark = start_session(pipeline, log_file=None if debug else _log_file(pipeline))
-    interrupted.take_over()  # Spark's own way with Ctrl-C is to cancel what runs
+    running = Running(spark, pipeline, view.show, AVAILABLE_NOW if available_now else None, served, statements)
+    running.start()
     try:
-        running = Running(spark, pipeline, view.show, AVAILABLE_NOW if available_now else None, served, statements)
-        running.start()
-        try:
-            for figures in running.follow(interrupted):
-                view.news(figures)
-                if metrics:
-                    metrics.take(figures)
-        finally:
-            running.stop()
+        for figures in running.follow(interrupted):
+            view.news(figures)
+            if metrics:
+                metrics.take(figures)
     finally:
-        spark.stop()
+        running.stop()
 
 
 def _where_to_serve(pipeline: Pipeline, address: str | None, *, asked: bool) -> Address | None:
@@ -132,7 +166,12 @@ def _where_to_serve(pipeline: Pipeline, address: str | None, *, asked: bool) -> 
 
 @contextmanager
 def _served(
-    pipeline: Pipeline, where: Address | None, metrics: Metrics | None, *, open_page: bool
+    pipeline: Pipeline,
+    where: Address | None,
+    metrics: Metrics | None,
+    tell: Callable[[str], None],
+    *,
+    open_page: bool,
 ) -> Iterator[ServedPipeline | None]:
     """What readers are served, until the end of the block; its address is printed once, with the token."""
     if where is None or metrics is None:
@@ -146,7 +185,7 @@ def _served(
 
     served = ServedPipeline(pipeline, metrics.text)
     with Server(served.catalog, host=where.host, port=where.port) as server:
-        Console(stderr=True).print(f"Serving at {server.page}", soft_wrap=True, highlight=False, markup=False)
+        tell(f"Serving at {server.page}")
         if open_page:
             server.open()
         yield served
@@ -154,10 +193,9 @@ def _served(
 
 def check(file: File) -> None:
     """Check a pipeline file without running it: its keys, its statements and their columns."""
-    from skyband.pipelines.checking import check as check_file
-    from skyband.pipelines.file import load
+    from skyband.pipelines.checking import check_file
 
-    report = check_file(load(file))
+    _, report = check_file(file)
     console = Console()
     for line in report.queries:
         console.print(f"[green]✓[/] {escape(line)}", soft_wrap=True, highlight=False)
@@ -206,12 +244,10 @@ def submit(
     ] = None,
 ) -> None:
     """Print the line with which spark-submit runs a pipeline on a cluster. Nothing is started."""
-    from skyband.pipelines.checking import check as check_file
-    from skyband.pipelines.file import load
+    from skyband.pipelines.checking import check_file
     from skyband.pipelines.submitting import submit_line
 
-    pipeline = load(file)
-    check_file(pipeline)
+    pipeline, _ = check_file(file)
     typer.echo(submit_line(pipeline, master=master, cluster=cluster, archive=archive))
     if names := pipeline.secret_names():
         typer.echo(f"# The environment of the driver must have {', '.join(sorted(names))}.", err=True)
@@ -254,36 +290,6 @@ def doctor(
         raise typer.Exit(1)
 
 
-class _Interrupt:
-    """Ctrl-C, remembered instead of raised."""
-
-    def __init__(self) -> None:
-        self._asked = False
-
-    def take_over(self) -> None:
-        signal.signal(signal.SIGINT, self._remember)
-        signal.signal(signal.SIGTERM, self._remember)
-
-    def _remember(self, *_: Any) -> None:
-        self._asked = True
-
-    def __call__(self) -> bool:
-        return self._asked
-
-    def __bool__(self) -> bool:
-        return self._asked
-
-
-@contextmanager
-def _interrupts() -> Iterator[_Interrupt]:
-    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
-    try:
-        yield _Interrupt()
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
-
-
 @contextmanager
 def _reported(debug: bool) -> Iterator[None]:
     """Errors of Spark's as words; with --debug, as they are."""
@@ -299,8 +305,8 @@ def _reported(debug: bool) -> Iterator[None]:
 
 def _log_file(pipeline: Pipeline) -> Path | None:
     """Where Spark writes its messages: beside the checkpoint, if that is on this machine."""
-    folder = Path(pipeline.located(pipeline.checkpoint))
-    if "://" in pipeline.checkpoint or "$" in pipeline.checkpoint:
+    folder = pipeline.on_this_machine(pipeline.checkpoint)
+    if folder is None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     return folder / "spark.log"

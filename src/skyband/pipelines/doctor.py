@@ -22,8 +22,13 @@ from skyband.pipelines.secrets import resolve
 
 _NEEDED: Final = ("pyspark", "pandas", "pyarrow", "grpc", "google.protobuf")
 _PACKAGES: Final = {"grpc": "grpcio", "google.protobuf": "protobuf"}
-_LIBRARIES: Final = {"delta": "deltalake", "iceberg": "pyiceberg", "leaderboard": "redis"}  # of sinks
-_EXTRAS: Final = {"leaderboard": "redis"}  # where an extra has another name than the format
+_LIBRARIES: Final = {
+    "delta": "deltalake",
+    "iceberg": "pyiceberg",
+    "jdbc": "psycopg",
+    "leaderboard": "redis",
+}  # of sinks
+_EXTRAS: Final = {"jdbc": "postgresql", "leaderboard": "redis"}  # where an extra has another name than the format
 _PORTS: Final = {"postgresql": 5432, "redis": 6379, "rediss": 6379}
 _START: Final = "Start it, or correct the address in the file."
 _PATIENCE_S: Final = 10  # for a service to answer
@@ -59,8 +64,11 @@ def examine(pipeline: Pipeline | None, *, metrics_port: int | None, start: bool)
     if pipeline is not None:
         yield from services(pipeline)
     if start and java.fix is None:
-        # As the pipeline starts it, with the connectors it needs, if all that takes is there.
-        yield _spark(None if any(finding.fix for finding in known) else pipeline)
+        # As the pipeline starts it, with the connector it needs, if all that takes is there.
+        asked = None if any(finding.fix for finding in known) else pipeline
+        connector = [] if asked is None else [*_connector(asked)]
+        yield from connector
+        yield _spark(None if any(finding.fix for finding in connector) else asked)
 
 
 def _packages() -> Iterator[Finding]:
@@ -82,6 +90,13 @@ def libraries(pipeline: Pipeline | None) -> Iterator[Finding]:
             yield Finding(f"{package} {version(package)}")
         except PackageNotFoundError as error:
             yield Finding(f"{package}: {error}", f"pip install 'skyband[{_EXTRAS.get(kind, kind)}]'")
+
+
+def refuse_missing_libraries(pipeline: Pipeline) -> None:
+    """Raise if the sinks of a pipeline need packages that are not installed."""
+    missing = [finding for finding in libraries(pipeline) if finding.fix is not None]
+    if missing:
+        raise EnvironmentProblem("\n".join(f"{finding.what}: {finding.fix}" for finding in missing))
 
 
 def _java() -> Finding:
@@ -217,6 +232,19 @@ def _reached(part: Source | Sink, host: str, port: int) -> Finding:
     except OSError as error:
         why = error.strerror or str(error) or "no answer"
         return Finding(f"{what} does not answer at {host}:{port}: {why}", _START)
+
+
+def _connector(pipeline: Pipeline) -> Iterator[Finding]:
+    """With what Kafka is read and written."""
+    from skyband.pipelines.connectors import kafka_connector, needs_kafka
+
+    given = {name: resolve(value) for name, value in pipeline.spark.items()}
+    if needs_kafka(pipeline, given):
+        try:
+            yield Finding(str(kafka_connector(given)))
+        except EnvironmentProblem as error:
+            said, _, fix = str(error).partition("\n")
+            yield Finding(said, fix)
 
 
 def _spark(pipeline: Pipeline | None) -> Finding:

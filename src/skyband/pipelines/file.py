@@ -46,7 +46,15 @@ _SINKS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 
 def load(file: Path) -> Pipeline:
-    """The pipeline in `file`."""
+    """The pipeline in `file`; raises all mistakes of its shape."""
+    pipeline, mistakes = read(file)
+    if mistakes:
+        raise together(mistakes)
+    return pipeline
+
+
+def read(file: Path) -> tuple[Pipeline, list[InvalidPipeline]]:
+    """The pipeline in `file` as far as it can be read, and the mistakes of its shape. Raises if nothing can be read."""
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -55,7 +63,8 @@ def load(file: Path) -> Pipeline:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidPipeline(_not_toml(file, text, str(error))) from error
-    return _Reader(file, Places(text)).pipeline(content)
+    reader = _Reader(file, Places(text))
+    return reader.pipeline(content), reader.mistakes
 
 
 def _not_toml(file: Path, text: str, why: str) -> str:
@@ -66,55 +75,68 @@ def _not_toml(file: Path, text: str, why: str) -> str:
     return f"{file.name}:{number}: This is not TOML: {re.sub(r' *[(]at .*[)]$', '', why)}.{shown}"
 
 
+class _Unusable(InvalidPipeline):
+    """A part of the file cannot be read, and it was said why."""
+
+
 class _Reader:
-    """Turns what TOML gave into a pipeline, or says what is wrong with it."""
+    """Turns what TOML gave into a pipeline, and remembers what is wrong with it: each mistake, and no other because of
+    it. A part that cannot be used is left out, and is `broken`."""
 
     def __init__(self, file: Path, places: Places) -> None:
         self._file, self._places = file, places
-        self._mistakes: list[InvalidPipeline] = []  # in parts that say nothing of each other
+        self.mistakes: list[InvalidPipeline] = []
+        self._broken: set[tuple[str, str]] = set()
 
     def wrong(self, problem: str, *path: str) -> InvalidPipeline:
         return InvalidPipeline(f"{self._file.name}:{self._places.line(path)}: {problem}")
 
+    def say(self, problem: str, *path: str) -> None:
+        """Remember a mistake that leaves the part that it is in usable."""
+        self.mistakes.append(self.wrong(problem, *path))
+
     def pipeline(self, content: dict[str, Any]) -> Pipeline:
         self._known(content, _TOP, "a pipeline")
-        name = self._text(content, "name") or re.sub(r"\W", "_", self._file.stem)
+        name = self._tried(lambda: self._text(content, "name")) or re.sub(r"\W", "_", self._file.stem)
         if not _NAME.fullmatch(name):
-            raise self.wrong(f"name = {name!r}: a name has letters, digits and _, a letter first.", "name")
+            self.say(f"name = {name!r}: a name has letters, digits and _, a letter first.", "name")
         sources = self._each(content, "sources", self._source)
         sinks = self._each(content, "sinks", self._sink)
         queries = self._each(content, "queries", partial(self._query, sinks=content.get("sinks", {})))
         spark = self._tried(lambda: self._options(content.get("spark", {}), "spark")) or {}
         trigger = self._tried(lambda: self._trigger(self._text(content, "trigger")))
-        if self._mistakes:
-            raise together(self._mistakes)
-        if not queries:
-            raise self.wrong('There is no query. A query: [queries.best], sql = "SELECT …", to = "screen".', "queries")
+        checkpoint = self._tried(lambda: self._text(content, "checkpoint"))
+        if not content.get("queries"):
+            self.say('There is no query. A query: [queries.best], sql = "SELECT …", to = "screen".', "queries")
         self._check_dead_letters(sources, sinks)
         self._check_places(queries, sinks, sources)
         return Pipeline(
             file=self._file,
             name=name,
-            checkpoint=self._text(content, "checkpoint") or f".skyband/{name}",
+            checkpoint=checkpoint or f".skyband/{name}",
             trigger=trigger,
             sources=sources,
             queries=queries,
             sinks=sinks,
             spark=spark,
             places=self._places,
-            serve=self._serve(content.get("serve", False)),
+            serve=self._tried(lambda: self._serve(content.get("serve", False))),
+            broken=frozenset(self._broken),
         )
 
     def _each(self, content: dict[str, Any], key: str, read: Callable[[str, dict[str, Any]], Part]) -> dict[str, Part]:
         """All parts of a kind; the mistakes of each are remembered."""
         found = {name: self._tried(partial(read, name, table)) for name, table in self._tables(content, key)}
+        self._broken |= {(key, name) for name, part in found.items() if part is None}
         return {name: part for name, part in found.items() if part is not None}
 
     def _tried(self, read: Callable[[], Part]) -> Part | None:
         try:
             return read()
+        except _Unusable:
+            return None
         except InvalidPipeline as mistake:
-            self._mistakes.append(mistake)
+            self.mistakes.append(mistake)
             return None
 
     # -- the parts -----------------------------------------------------------------------------------------------------
@@ -124,16 +146,15 @@ class _Reader:
         kind = self._format(table, _SOURCES, path)
         texts = self._fields(table, _SOURCES[kind], path, f"a source of format {kind}")
         if texts.get("lateness"):
-            self._duration(texts["lateness"], *path, "lateness")
+            self._tried(lambda: self._duration(texts["lateness"], *path, "lateness"))
         if texts.get("lateness") and not texts.get("time"):
-            raise self.wrong(
-                'lateness needs time, the column that holds a row\'s time: time = "ts".', *path, "lateness"
-            )
+            self.say('lateness needs time, the column that holds a row\'s time: time = "ts".', *path, "lateness")
         if texts.get("dead_letters") and not texts.get("schema"):
-            raise self.wrong("dead_letters needs a schema: without one no record is a bad one.", *path, "dead_letters")
+            self.say("dead_letters needs a schema: without one no record is a bad one.", *path, "dead_letters")
         stream = table.get("stream", kind != "table")
         if not isinstance(stream, bool):
-            raise self.wrong(f"stream is true or false, got {stream!r}.", *path, "stream")
+            self.say(f"stream is true or false, got {stream!r}.", *path, "stream")
+            stream = True
         options = self._options(table.get("options", {}), *path, "options")
         if texts.get("dead_letters"):
             self._check_can_be_bad(stream, options, *path)
@@ -141,9 +162,9 @@ class _Reader:
 
     def _check_can_be_bad(self, stream: bool, options: Options, *path: str) -> None:
         if not stream:
-            raise self.wrong("dead_letters is for streams; a table is read as it is.", *path, "dead_letters")
+            self.say("dead_letters is for streams; a table is read as it is.", *path, "dead_letters")
         if any(name.lower() == "multiline" and value == "true" for name, value in options.items()):
-            raise self.wrong("With dead_letters each line is a record: leave out multiLine.", *path, "options")
+            self.say("With dead_letters each line is a record: leave out multiLine.", *path, "options")
 
     def _sink(self, name: str, table: dict[str, Any]) -> Sink:
         path = ("sinks", name)
@@ -153,41 +174,40 @@ class _Reader:
         texts.pop("key", None)
         key = [key] if isinstance(key, str) else key
         if not isinstance(key, list) or not all(isinstance(column, str) for column in key):
-            raise self.wrong(f"key is a column or a list of columns, got {key!r}.", *path, "key")
+            self.say(f"key is a column or a list of columns, got {key!r}.", *path, "key")
+            key = []
         options = self._options(table.get("options", {}), *path, "options")
         return Sink(name, kind, key=tuple(key), options=options, **texts)
 
     def _query(self, name: str, table: dict[str, Any], sinks: Mapping[str, Any]) -> Query:
         path = ("queries", name)
-        self._known(table, ("sql", "to"), f"query {name!r}", *path)
+        is_known = self._known(table, ("sql", "to"), f"query {name!r}", *path)
         sql = self._text(table, "sql", *path)
         if not sql or not sql.strip():
-            raise self.wrong(f"Query {name!r} has no sql.", *path)
+            raise self.wrong(f"Query {name!r} has no sql.", *path) if is_known else _Unusable()
         to = table.get("to", [])
         to = [to] if isinstance(to, str) else to
         if not isinstance(to, list) or not to or not all(isinstance(sink, str) for sink in to):
-            raise self.wrong(
-                f'Query {name!r} must say where its answers go: to = "screen" or to = ["files", "screen"].', *path
-            )
+            if is_known or "to" in table:
+                self.say(
+                    f'Query {name!r} must say where its answers go: to = "screen" or to = ["files", "screen"].', *path
+                )
+            to = []
         for sink in to:
             if sink not in sinks:
-                raise self.wrong(f"There is no sink {sink!r}.{_near(sink, sinks, 'Sinks')}", *path, "to")
-        return Query(name, sql, tuple(dict.fromkeys(to)))
+                self.say(f"There is no sink {sink!r}.{_near(sink, sinks, 'Sinks')}", *path, "to")
+        return Query(name, sql, tuple(sink for sink in dict.fromkeys(to) if sink in sinks))
 
     def _check_dead_letters(self, sources: Mapping[str, Source], sinks: Mapping[str, Sink]) -> None:
         for source in sources.values():
-            if source.dead_letters and source.dead_letters not in sinks:
+            path = ("sources", source.name, "dead_letters")
+            if source.dead_letters is None or ("sinks", source.dead_letters) in self._broken:
+                continue
+            if source.dead_letters not in sinks:
                 near = _near(source.dead_letters, sinks, "Sinks")
-                raise self.wrong(
-                    f"There is no sink {source.dead_letters!r}.{near}", "sources", source.name, "dead_letters"
-                )
-            if source.dead_letters and sinks[source.dead_letters].format == "leaderboard":
-                raise self.wrong(
-                    "Bad records have no rank, so they cannot go to a leaderboard.",
-                    "sources",
-                    source.name,
-                    "dead_letters",
-                )
+                self.say(f"There is no sink {source.dead_letters!r}.{near}", *path)
+            elif sinks[source.dead_letters].format == "leaderboard":
+                self.say("Bad records have no rank, so they cannot go to a leaderboard.", *path)
 
     def _check_places(
         self, queries: Mapping[str, Query], sinks: Mapping[str, Sink], sources: Mapping[str, Source]
@@ -197,28 +217,31 @@ class _Reader:
         users += [(source.name, source.dead_letters) for source in sources.values() if source.dead_letters]
         first: dict[str, str] = {}
         for user, sink in users:
-            if (sinks[sink].place is None) or "{query}" in str(sinks[sink].place):
+            if sink not in sinks or sinks[sink].place is None or "{query}" in str(sinks[sink].place):
                 continue
             if sink in first:
-                raise self.wrong(
+                self.say(
                     f"{first[sink]!r} and {user!r} would both write to {sinks[sink].place!r}. Write {{query}} in its "
                     "name, which stands for the name of the query, or give each a sink.",
                     "sinks",
                     sink,
                 )
-            first[sink] = user
+            first.setdefault(sink, user)
 
     # -- keys and values -----------------------------------------------------------------------------------------------
 
     def _tables(self, content: dict[str, Any], key: str) -> Iterable[tuple[str, dict[str, Any]]]:
         tables = content.get(key, {})
         if not isinstance(tables, dict):
-            raise self.wrong(f"{key} is made of tables: [{key}.name].", key)
+            self.say(f"{key} is made of tables: [{key}.name].", key)
+            return
         for name, table in tables.items():
             if not isinstance(table, dict):
-                raise self.wrong(f"{key}.{name} must be a table: [{key}.{name}].", key, name)
+                self.say(f"{key}.{name} must be a table: [{key}.{name}].", key, name)
+                self._broken.add((key, name))
+                continue
             if not _NAME.fullmatch(name):
-                raise self.wrong(f"{name!r} is not a name: letters, digits and _, a letter first.", key, name)
+                self.say(f"{name!r} is not a name: letters, digits and _, a letter first.", key, name)
             yield name, dict(table)
 
     def _format(self, table: dict[str, Any], formats: Iterable[str], path: tuple[str, str]) -> str:
@@ -236,22 +259,27 @@ class _Reader:
     ) -> dict[str, Any]:
         """The texts of a table; `keys`: those it must have, and those it may."""
         needed, allowed = keys
-        self._known(table, (*needed, *allowed), what, *path)
+        is_known = self._known(table, (*needed, *allowed), what, *path)
         texts = {key: self._text(table, key, *path) for key in (*needed, *allowed) if key not in ("options", "stream")}
-        for key in needed:
-            if not texts[key]:
-                raise self.wrong(f"{what[0].upper()}{what[1:]} needs {key}.", *path)
-        for key, text in texts.items():
-            if text and is_exposed(key, text):
-                raise self.wrong(_EXPOSED.format(key=key), *path, key)
+        exposed = [key for key, text in texts.items() if text and is_exposed(key, text)]
+        for key in exposed:
+            self.say(_EXPOSED.format(key=key), *path, key)
+        if exposed:
+            raise _Unusable  # other messages would show it
+        missing = [key for key in needed if not texts[key]]
+        if missing:  # where a key is unknown, it is most likely the one that is missing
+            said = f"{what[0].upper()}{what[1:]} needs {' and '.join(missing)}."
+            raise self.wrong(said, *path) if is_known else _Unusable()
         return texts
 
-    def _known(self, table: Mapping[str, Any], keys: Iterable[str], what: str, *path: str) -> None:
+    def _known(self, table: Mapping[str, Any], keys: Iterable[str], what: str, *path: str) -> bool:
+        """Are all keys of a table known? Those that are not are remembered."""
         known = [*keys]
-        for key in table:
-            if key not in known and key != "format":
-                near = _near(key, ["format", *known] if path and path[0] != "queries" else known, "Possible")
-                raise self.wrong(f"Unknown key {key!r} in {what}.{near}", *path, key)
+        unknown = [key for key in table if key not in known and key != "format"]
+        for key in unknown:
+            near = _near(key, ["format", *known] if path and path[0] != "queries" else known, "Possible")
+            self.say(f"Unknown key {key!r} in {what}.{near}", *path, key)
+        return not unknown
 
     def _text(self, table: Mapping[str, Any], key: str, *path: str) -> str | None:
         value = table.get(key)
@@ -268,16 +296,18 @@ class _Reader:
             if isinstance(value, dict):
                 for rest, text in self._options(value, *path, name).items():
                     options[f"{name}.{rest}"] = text
-                    if is_exposed(f"{name}.{rest}", text):  # api = { key = "…" }
-                        raise self.wrong(_EXPOSED.format(key=f"{name}.{rest}"), *path, name, rest)
+                    if is_exposed(f"{name}.{rest}", text) and not is_exposed(rest, text):  # api = { key = "…" }
+                        self.say(_EXPOSED.format(key=f"{name}.{rest}"), *path, name, rest)
+                        options[f"{name}.{rest}"] = ""
             elif isinstance(value, bool):
                 options[name] = "true" if value else "false"
             elif isinstance(value, str | int | float):
                 options[name] = str(value)
             else:
-                raise self.wrong(f"{name} must be a text, a number, true or false; got {value!r}.", *path, name)
+                self.say(f"{name} must be a text, a number, true or false; got {value!r}.", *path, name)
             if name in options and is_exposed(name, options[name]):
-                raise self.wrong(_EXPOSED.format(key=name), *path, name)
+                self.say(_EXPOSED.format(key=name), *path, name)
+                options[name] = ""  # other messages would show it
         return options
 
     def _serve(self, given: Any) -> Address | None:

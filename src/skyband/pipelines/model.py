@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from skyband.errors import InvalidPipeline
 from skyband.pipelines.places import Places
@@ -104,10 +105,16 @@ class Pipeline:
     spark: Options
     places: Places
     serve: Address | None = None  # where answers are served over HTTP
+    broken: frozenset[tuple[str, str]] = frozenset()  # ("sources", name): what is in the file and could not be read
 
     def wrong(self, problem: str, *path: str) -> InvalidPipeline:
         """The error for what is wrong with the key at `path`."""
         return InvalidPipeline(f"{self.file.name}:{self.places.line(path)}: {problem}")
+
+    @property
+    def broken_sources(self) -> list[str]:
+        """Sources that could not be read, which was said: nothing more is said of whoever reads them."""
+        return sorted(name for kind, name in self.broken if kind == "sources")
 
     def secret_names(self) -> set[str]:
         """All that the file takes from the environment."""
@@ -116,6 +123,13 @@ class Pipeline:
     def located(self, text: str) -> str:
         """A path of the file as seen from anywhere: what is relative is so to the file's folder."""
         return text if "://" in text or Path(text).is_absolute() else str(self.file.parent.resolve() / text)
+
+    def on_this_machine(self, text: str) -> Path | None:
+        """Where a path of the file is on this machine; None: it is elsewhere, or only the environment tells."""
+        place = urlsplit(self.located(text))
+        if "$" in text or place.scheme not in ("", "file"):
+            return None
+        return Path(unquote(place.path) if place.scheme else self.located(text))
 
     def _texts(self) -> Iterator[str]:
         yield self.checkpoint

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, Protocol
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -44,6 +46,19 @@ def open_view(console: Console, *, as_json: bool) -> Iterator[View]:
     live = LiveView(console)
     with Live(console=console, get_renderable=live.render, refresh_per_second=4):
         yield live
+
+
+@contextmanager
+def telling() -> Iterator[Callable[[str], None]]:
+    """For what is said before the first answer: what takes its time (it ends in …) is a line that moves, and goes, on a
+    terminal; elsewhere, and whatever else is said, a line that stays."""
+    console = Console(stderr=True)
+    say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
+    if not console.is_terminal:
+        yield say
+        return
+    with console.status("") as status:
+        yield lambda text: status.update(escape(text)) if text.endswith("…") else say(text)
 
 
 class LiveView:

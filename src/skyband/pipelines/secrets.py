@@ -10,7 +10,10 @@ from typing import Final
 from skyband.errors import InvalidPipeline
 
 _REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_SECRET: Final = r"password|passwd|pwd|passphrase|secret|token|credential|private.?key|access.?key|api.?key"
+_SECRET: Final = (
+    r"password|passwd|pwd|passphrase|secret|token|credential|azure\.sas\."
+    r"|(?:private|access|account|api).?key(?!provider)"
+)
 _SECRET_NAME: Final = re.compile(rf"{_SECRET}|jaas", re.IGNORECASE)
 # Where a secret is, of which class, whether there is one: the name has the word in it, and the value is no secret.
 _ABOUT_SECRETS: Final = re.compile(r"(file|path|dir|location|provider|class|type|enabled|endpoint|url)$", re.IGNORECASE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -9,41 +11,45 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from skyband.engines.spark import local_session
+from skyband.engines.spark.session import SUBMITTED
 from skyband.errors import EnvironmentProblem
+from skyband.pipelines.connectors import JARS, PACKAGES, is_kept, kafka_connector, needs_kafka
 from skyband.pipelines.model import Pipeline
 from skyband.pipelines.secrets import references, resolve
 
-_KAFKA: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
-KAFKA: Final = f"{_KAFKA}:{pyspark.__version__}"
-# What Maven has of it, and what the tests run with on Spark 4.3: the connector names a part of its own version that is
-# not to be had, so that "spark.jars.packages" cannot bring it.
-KAFKA_JARS: Final = (
-    f"{_KAFKA}:4.2.0",
-    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
-    "org.apache.kafka:kafka-clients:3.9.1",
-    "org.apache.commons:commons-pool2:2.12.1",
-)
-POSTGRESQL: Final = "org.postgresql:postgresql:42.7.7"
-PACKAGES: Final = "spark.jars.packages"
 _FILE_MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
 _ANYWHERE: Final = "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
 
 
-def start_session(pipeline: Pipeline, *, log_file: Path | None) -> SparkSession:
-    """A session for `pipeline`, with the connectors it needs."""
+def start_session(
+    pipeline: Pipeline, *, log_file: Path | None, tell: Callable[[str], None] = lambda _: None
+) -> SparkSession:
+    """A session for `pipeline`, with the connector it needs; `tell` is told what takes its time."""
     given = {name: resolve(value) for name, value in pipeline.spark.items()}
     private = {name for name, value in pipeline.spark.items() if references(value)}
+    chosen = settings(pipeline) | given | connected(pipeline, given, tell)
+    tell(f"Starting Spark {pyspark.__version__} …")
     try:
         return local_session(
             f"skyband {pipeline.name}",
             log_file=log_file,
             private=private,
-            **(settings(pipeline, given) | given),  # type: ignore[arg-type]
+            **chosen,  # type: ignore[arg-type]
         )
     except EnvironmentProblem as error:
         said = "" if log_file is None or not log_file.exists() else log_file.read_text(errors="replace")
-        packages = connectors(pipeline, given) or given.get(PACKAGES, "").split(",")
-        raise (not_in_maven(packages, said) or error) from error
+        raise (not_in_maven(given.get(PACKAGES, "").split(","), said) or error) from error
+
+
+def connected(pipeline: Pipeline, given: dict[str, str], tell: Callable[[str], None]) -> dict[str, str]:
+    """The setting that brings the connector for Kafka, if this pipeline needs it and the file does not bring it."""
+    if SUBMITTED in os.environ or not needs_kafka(pipeline, given):
+        return {}  # spark-submit was told which jars, before it started Java
+    if not is_kept():
+        tell("Fetching Spark's connector for Kafka from Maven, once …")
+    connector = kafka_connector(given)
+    tell(f"Kafka is read and written with {connector}.")
+    return {JARS: ",".join(filter(None, [given.get(JARS), *map(str, connector.jars)]))}
 
 
 def not_in_maven(packages: list[str], said: str) -> EnvironmentProblem | None:
@@ -51,15 +57,10 @@ def not_in_maven(packages: list[str], said: str) -> EnvironmentProblem | None:
     missing = [name for name in packages if name and f"unresolved dependency: {_as_ivy(name)}" in said]
     if not missing:
         return None
-    bring = "\n".join(f"  mvn dependency:copy -Dartifact={name} -DoutputDirectory=jars" for name in KAFKA_JARS)
-    kafka = (
-        f"\nFor Kafka, these four work with Spark {pyspark.__version__}:\n{bring}\n"
-        'Then, under [spark]: "spark.jars" = "jars/…,jars/…,jars/…,jars/…", all four with their paths.'
-    )
     return EnvironmentProblem(
         f"Spark found no {' and no '.join(missing)} in Maven. Under [spark], name versions that are there "
-        f'("{PACKAGES}"), or jars of your own ("spark.jars").'
-        + (kafka if any(name.startswith(_KAFKA) for name in missing) else "")
+        f'("{PACKAGES}"), or jars of your own ("{JARS}"). Leave out what is for Kafka: the pipeline finds a connector '
+        "that fits."
     )
 
 
@@ -69,7 +70,7 @@ def _as_ivy(package: str) -> str:
     return f"{group}#{rest.replace(':', ';', 1)}"
 
 
-def settings(pipeline: Pipeline, given: dict[str, str]) -> dict[str, str]:
+def settings(pipeline: Pipeline) -> dict[str, str]:
     """What this pipeline needs besides what every session has."""
     ours = {
         # The default, INT96, is a type that only Spark's relatives know.
@@ -77,24 +78,10 @@ def settings(pipeline: Pipeline, given: dict[str, str]) -> dict[str, str]:
         # A query of ours may say much of one window; the default of 100 reports is for watching, and so is this.
         "spark.sql.streaming.numRecentProgressUpdates": "1000",
         # Secrets that Spark might show, in its log or elsewhere.
-        "spark.redaction.regex": "(?i)secret|passw|pwd|passphrase|token|(access|private|api)[._-]?key|jaas|credential",
+        "spark.redaction.regex": (
+            "(?i)secret|passw|pwd|passphrase|token|(access|private|api|account)[._-]?key|azure[.]sas|jaas|credential"
+        ),
     }
-    packages = connectors(pipeline, given)
-    if packages:
-        ours[PACKAGES] = ",".join(packages)
     if "://" in pipeline.checkpoint and not pipeline.checkpoint.startswith("file:"):
         ours[_FILE_MANAGER] = _ANYWHERE  # what is fast on a local disk is not safe elsewhere
     return ours
-
-
-def connectors(pipeline: Pipeline, given: dict[str, str]) -> list[str]:
-    """Maven names of what Spark lacks for this pipeline, unless the file brings jars of its own."""
-    if "spark.jars" in given or PACKAGES in given:
-        return []
-    formats = {source.format for source in pipeline.sources.values()}
-    formats |= {sink.format for sink in pipeline.sinks.values()}
-    urls = [sink.url or "" for sink in pipeline.sinks.values()]
-    return [
-        *([KAFKA] if "kafka" in formats else []),
-        *([POSTGRESQL] if any(url.startswith("jdbc:postgresql:") for url in urls) else []),
-    ]

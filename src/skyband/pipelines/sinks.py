@@ -136,9 +136,9 @@ def open_target(
         case "kafka":
             return KafkaTarget(query, sink, key)
         case "jdbc":
-            from skyband.pipelines.databases import JdbcTarget
+            from skyband.pipelines.databases import PostgresqlTarget
 
-            return JdbcTarget(pipeline, query, sink, key)
+            return PostgresqlTarget(pipeline, query, sink, key)
         case "delta" | "iceberg":
             from skyband.pipelines.tables import open_table
 

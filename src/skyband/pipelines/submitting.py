@@ -13,12 +13,12 @@ from typing import Final
 
 from skyband.engines.spark.jvm import JAR
 from skyband.errors import InvalidInput
+from skyband.pipelines.connectors import JARS, PACKAGES, kafka_connector, needs_kafka
 from skyband.pipelines.model import Pipeline
 from skyband.pipelines.secrets import references
-from skyband.pipelines.session import PACKAGES, connectors
 
-_MASTER, _MODE, _JARS, _PYTHON = "spark.master", "spark.submit.deployMode", "spark.jars", "spark.pyspark.python"
-_OPTIONS: Final = (_MASTER, _MODE, _JARS, PACKAGES, _PYTHON)  # which have options of their own
+_MASTER, _MODE, _PYTHON = "spark.master", "spark.submit.deployMode", "spark.pyspark.python"
+_OPTIONS: Final = (_MASTER, _MODE, JARS, PACKAGES, _PYTHON)  # which have options of their own
 
 
 def submit_line(pipeline: Pipeline, *, master: str | None, cluster: bool, archive: str | None) -> str:
@@ -33,15 +33,16 @@ def submit_line(pipeline: Pipeline, *, master: str | None, cluster: bool, archiv
     python = given.get(_PYTHON, sys.executable if archive is None else "./env/bin/python")
     program = str(Path(__file__).parents[1] / "cli" / "__main__.py")
     file = str(pipeline.file.resolve())
-    travels = cluster and not is_kubernetes  # an image has its files
-    packages = given.get(PACKAGES) or ",".join(connectors(pipeline, given))
-    jars = ",".join(filter(None, [given.get(_JARS), str(JAR)]))
+    travels = cluster and not is_kubernetes
+    ours = [*(kafka_connector(given).jars if needs_kafka(pipeline, given) else ()), JAR]
+    place = "local://" if is_kubernetes else ""  # an image has its files
+    jars = ",".join(filter(None, [given.get(JARS), *(f"{place}{jar}" for jar in ours)]))
     options = {
         "--name": f"skyband {pipeline.name}",
         "--master": master,
         "--deploy-mode": "cluster" if cluster else given.get(_MODE),
-        "--packages": packages,
-        "--jars": f"local://{jars}" if is_kubernetes and jars == str(JAR) else jars,
+        "--packages": given.get(PACKAGES),
+        "--jars": jars,
         "--archives": f"{archive}#env" if archive else None,
         "--files": file if travels else None,
     }

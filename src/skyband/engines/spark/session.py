@@ -54,7 +54,7 @@ _FAST_START_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _JARS = "spark.jars"
 _SUBMIT = "PYSPARK_SUBMIT_ARGS"
-_SUBMITTED = "PYSPARK_GATEWAY_PORT"  # in the environment of a process that spark-submit started
+SUBMITTED = "PYSPARK_GATEWAY_PORT"  # in the environment of a process that spark-submit started
 
 
 def local_session(
@@ -84,7 +84,7 @@ def local_session(
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     builder = SparkSession.builder.appName(app_name)
     settings = _settings(cores or _usable_cores(), fast_start, conf)
-    if _SUBMITTED in os.environ:
+    if SUBMITTED in os.environ:
         settings = _besides_what_was_submitted(settings)
     # A Java that runs already is told without a command line.
     by_file = set() if SparkContext._gateway is not None else settings.keys() & set(private) - {_JAVA_OPTIONS}

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any, Final
 
-from skyband.core.draft import Step
-from skyband.core.plan import Choice, Plan
+from skyband.core.plan import Choice, Plan, Step
 
 _WIDE, _GAP, _HIGH, _CHARACTERS = 200, 34, 104, 30
 _CHOSEN: Final = "#e0900f"

@@ -21,9 +21,7 @@ import pyarrow as pa
 
 from skyband.core.codec import Codec
 from skyband.core.distribution import Distribution
-from skyband.core.draft import Draft, Step
-from skyband.core.plan import Plan
-from skyband.core.planned_windows import in_panes
+from skyband.core.plan import Draft, Plan, Step, in_panes
 from skyband.core.session import Session
 from skyband.expressions import Score
 from skyband.windows import Window

@@ -12,10 +12,8 @@ import pyarrow as pa
 
 from skyband import expressions
 from skyband.core.distribution import FROM_THE_START, Distribution, shows_without_rows
-from skyband.core.draft import Draft
 from skyband.core.encoding.schemas import plain_schema
-from skyband.core.plan import Plan
-from skyband.core.planned_windows import ticks_of
+from skyband.core.plan import Draft, Plan, ticks_of
 from skyband.core.problem import OneWindowProblem, Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement

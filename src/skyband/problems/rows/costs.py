@@ -6,7 +6,8 @@ The package contains measured costs; `skyband calibrate` measures them on this m
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
@@ -56,6 +57,17 @@ def is_measured(shape: Shape, order: str, window_rows: int, k: int) -> bool:
     return shape.by_count and (order == "falling" or (shape.slides <= 100 and shape.whole))
 
 
+def _kind(shape: Shape) -> tuple[bool, bool, bool]:
+    """What shapes that differ only in their slides have in common."""
+    return shape.by_count, shape.whole, shape.slides > 0
+
+
+# By what they have in common: where the shape with so many slides is.
+_ALIKE: Final = {
+    kind: {shape.slides: i for i, shape in enumerate(SHAPES) if _kind(shape) == kind}
+    for kind in set(map(_kind, SHAPES))
+}
+
 Cells = Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float | None]]]]]
 
 
@@ -76,19 +88,14 @@ class Costs:
             # What a slide costs is shared by its rows: that these are as many counts more than the window's.
             slides = max(1.0, slides * SLIDE_ROWS[-1] / window_rows)
         whole = slides > 0 and is_whole(spec.emit)
-        shapes = {
-            shape.slides: i
-            for i, shape in enumerate(SHAPES)
-            if (shape.by_count, shape.whole) == (spec.window.by_count, whole) and (shape.slides == 0) == (slides == 0)
-        }
+        shapes = _ALIKE.get((spec.window.by_count, whole, slides > 0), {})
+        rows = SLIDE_ROWS if slides else EACH_ROWS
 
         def at(n: int, j: int) -> float:
             measured = {s: ns for s, i in shapes.items() if (ns := cells[i][n][j]) is not None}
             return _along_slides(measured, slides, SHOWN_NS * KS[j] / rows[n] if whole else 0.0)
 
-        rows = SLIDE_ROWS if slides else EACH_ROWS
-        by_rows = [_interpolate(KS, [at(n, j) for j in range(len(KS))], spec.k) for n in range(len(rows))]
-        ns = _interpolate(rows, by_rows, window_rows)
+        ns = _interpolate(rows, lambda n: _interpolate(KS, lambda j: at(n, j), spec.k), window_rows)
         is_random = order in (None, "random")
         return ns if is_random or not math.isnan(ns) else self.ns_per_row(algorithm, spec, window_rows, None)
 
@@ -117,24 +124,28 @@ def _slides(spec: Spec) -> float:
     return 1.0 if spec.window.endless else size / every * (1 if size % every == 0 else 2)
 
 
-def _interpolate(points: Sequence[float], values: Sequence[float], x: float) -> float:
-    """Between the points, linear where both axes are logarithmic; beyond them, the nearest. NaN: not measured."""
-    measured = [(point, value) for point, value in zip(points, values, strict=True) if not math.isnan(value)]
-    if not measured:
-        return math.nan
-    points, values = zip(*measured, strict=True)
-    x = min(max(x, points[0]), points[-1])
-    for (a, left), (b, right) in zip(
-        zip(points, values, strict=True), zip(points[1:], values[1:], strict=True), strict=False
-    ):
-        if x <= b:
-            share = math.log(x / a) / math.log(b / a)
-            return (
-                math.exp((1 - share) * math.log(left) + share * math.log(right))
-                if 0 < share < 1
-                else (left if share <= 0 else right)
-            )
-    return values[-1]
+def _interpolate(points: Sequence[float], value: Callable[[int], float], x: float) -> float:
+    """Between the points, linear where both axes are logarithmic; beyond them, the nearest. NaN: not measured.
+
+    Of all points only those beside x that were measured are looked at: `value` gives that of the i-th.
+    """
+    middle = bisect_right(points, x)
+    left, a = _first_measured(points, value, range(middle - 1, -1, -1))
+    if a == x:
+        return left
+    right, b = _first_measured(points, value, range(middle, len(points)))
+    if math.isnan(left) or math.isnan(right):
+        return right if math.isnan(left) else left
+    share = math.log(x / a) / math.log(b / a)
+    return math.exp((1 - share) * math.log(left) + share * math.log(right))
+
+
+def _first_measured(
+    points: Sequence[float], value: Callable[[int], float], order: Iterable[int]
+) -> tuple[float, float]:
+    """The first value in this order that was measured, and its point."""
+    found = ((value(i), points[i]) for i in order)
+    return next((each for each in found if not math.isnan(each[0])), (math.nan, math.nan))
 
 
 _file = cost_files.File(

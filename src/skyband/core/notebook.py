@@ -124,7 +124,7 @@ def _line(choice: Choice, plan: Plan, share: float, said: str) -> str:
 
 def _expectation(choice: Choice) -> str:
     rows = "" if math.isnan(choice.rows) else f", holds about {choice.rows:,.0f} rows"
-    return f"{_cost(choice.ns)} a row{rows}{', for comparing' if choice.for_comparing else ''}"
+    return f"{_cost(choice.ns)} a row{rows}"
 
 
 def _cost(ns: float) -> str:

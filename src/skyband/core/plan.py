@@ -6,9 +6,10 @@ Draft ── a rule after the other (core/rules.py) ── Draft with Steps and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -27,7 +28,6 @@ class Choice:
     refused: str | None = None  # why it cannot answer the query
     rows: float = math.nan  # expected to be held per group, on random order; NaN if it cannot, or if nobody knows
     ns: float = math.nan  # expected to be spent on a row; NaN if it cannot, or if nobody knows
-    for_comparing: bool = False  # never chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,22 @@ class Plan:
     ns: float
     window_rows: float
     assumed: bool  # nobody said how many rows a window holds, or what the inputs are like
-    considered: tuple[Choice, ...]
-    pairs: float = 0.0  # expected to be held, if scores come in random order
+    consider: Callable[[], tuple[Choice, ...]] = field(default=tuple, compare=False, repr=False)
 
     @classmethod
     def fixed(cls, algorithm: str, why: str) -> Plan:
         """Where nothing else can be considered."""
-        return cls(algorithm, why, math.nan, math.nan, math.nan, False, ())
+        return cls(algorithm, why, math.nan, math.nan, math.nan, False)
+
+    @property
+    def considered(self) -> tuple[Choice, ...]:
+        """What could have been chosen, the cheapest first. A query runs without it, so it is made when it is read."""
+        return self.consider()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With what was considered, not what makes it: Spark sends plans to its workers."""
+        given = (self.algorithm, self.why, self.rows, self.ns, self.window_rows, self.assumed)
+        return Plan, (*given, partial(tuple, self.considered))
 
     @property
     def base(self) -> str:

@@ -90,7 +90,7 @@ def _considered(plan: Plan) -> list[Step]:
     chosen = plan.base
     return [
         Step(f"{'->' if choice.algorithm == chosen else '  '} {choice.algorithm:<{width}}", _verdict(choice, plan))
-        for choice in sorted(plan.considered, key=_by_cost)
+        for choice in plan.considered
     ]
 
 
@@ -99,16 +99,10 @@ def _verdict(choice: Choice, plan: Plan) -> str:
         return f"cannot: {choice.refused}"
     is_chosen = choice.algorithm == plan.base
     rows = "" if math.isnan(choice.rows) else f"holds about {choice.rows:,.0f} rows"
-    if choice.for_comparing and not is_chosen:
-        return f"for comparing: {rows}" if rows else "for comparing"
     if math.isnan(choice.ns) or math.isnan(plan.ns):
         return rows
     compared = "" if is_chosen else f" ({_ratio(choice.ns, plan.ns)})"
     return f"{nanoseconds(choice.ns)} a row{compared}" + (f", {rows}" if rows else "")
-
-
-def _by_cost(choice: Choice) -> tuple[bool, float, str]:
-    return choice.refused is not None, math.inf if math.isnan(choice.ns) else choice.ns, choice.algorithm
 
 
 def _ratio(ns: float, least: float) -> str:

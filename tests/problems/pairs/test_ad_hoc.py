@@ -6,11 +6,11 @@ import pytest
 from conformance.pairs.driver import Driver, spec_of
 from oracle import Question
 
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.problems.pairs.operator import PairAlgorithm
 
 
-@pytest.mark.parametrize("algorithm", algorithms_of("pairs").values(), ids=algorithms_of("pairs"))
+@pytest.mark.parametrize("algorithm", every_algorithm_of("pairs").values(), ids=every_algorithm_of("pairs"))
 def test_asking_before_the_first_row_gives_nothing(algorithm: PairAlgorithm) -> None:
     for question in (
         Question(k=2, size=6, every=None, by_count=True, emit="changes"),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 
 READINGS = pa.table(
     {
@@ -113,7 +113,7 @@ def test_a_function_that_raises_leaves_the_session_as_it_was() -> None:
     assert session.stats() == other.stats()
 
 
-@pytest.mark.parametrize("algorithm", [*algorithms_of("pairs"), None])
+@pytest.mark.parametrize("algorithm", [*every_algorithm_of("pairs"), None])
 @pytest.mark.parametrize("window", [sb.sliding(5), sb.sliding(5, every=2), sb.sliding(5, every=2, on="t")], ids=str)
 def test_snapshots(algorithm: str | None, window: sb.Window) -> None:
     query = sb.TopKPairs(

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.core.stats import Stats
 from skyband.problems.rows.codec import RowsCodec
 
-EXACT = [name for name, each in algorithms_of("rows").items() if each.exact]
+EXACT = [name for name, each in every_algorithm_of("rows").items() if each.exact]
 
 
 @pytest.fixture(params=[1, 1024])

@@ -19,6 +19,7 @@ from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import pairs as pair_expressions
 from skyband.problems.pairs import embedded, planning, sql
+from skyband.problems.pairs.algorithms.staircase import expected_pairs
 from skyband.problems.pairs.codec import PairsCodec
 from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.operator import Spec
@@ -46,7 +47,8 @@ class Pairs(OneWindowProblem[TopKPairs]):
 
     def holds(self, query: TopKPairs, plan: Plan, draft: Draft) -> str:
         rows = f"{plan.window_rows:,.0f} rows of a window{plan.assumption}"
-        return f"the {rows} and about {plan.pairs:,.0f} pairs, if scores come in random order"
+        pairs = expected_pairs(query.k, plan.window_rows)
+        return f"the {rows} and about {pairs:,.0f} pairs, if scores come in random order"
 
     def choose(self, query: TopKPairs, draft: Draft) -> Plan:
         text = query.by, query.where, query.ascending

@@ -8,7 +8,6 @@ Choose it:  never; benchmarks measure the others against it.
 
 from __future__ import annotations
 
-from skyband.core.options import Count
 from skyband.core.registry import Algorithm
 from skyband.problems.pairs.operator import Spec
 from skyband.study.baselines.pairs.supreme.state import Supreme
@@ -20,8 +19,8 @@ def refuses(spec: Spec) -> str | None:
     return "it only scores pairs and ranks none: it is the lower bound that benchmarks compare with"
 
 
-def open(spec: Spec, *, batch: Count = 128) -> Supreme:
-    return Supreme(spec, batch=batch)
+def open(spec: Spec) -> Supreme:
+    return Supreme(spec)
 
 
 ALGORITHMS = (Algorithm(NAME, open, refuses, exact=False, for_comparing=True),)

@@ -19,7 +19,7 @@ class SkybandError(Exception):
     ...     sb.sliding("1 hour")
     ... except sb.SkybandError as error:
     ...     print(error)
-    A duration needs the column that holds the time: add on='…' to 1:00:00.
+    A duration needs the column that holds the time: add on='…' to 1 hour.
     """
 
 
@@ -83,11 +83,11 @@ class InvalidSql(InvalidQuery):
     Examples
     --------
     >>> import pyarrow as pa, skyband as sb
-    >>> sb.sql("SELECT DISTINCT x FROM rows [WINDOW 10]", rows=pa.table({"x": [1]}))
+    >>> sb.sql("SELECT x FROM rows TABLESAMPLE (10 ROWS)", rows=pa.table({"x": [1]}))
     Traceback (most recent call last):
-    skyband.errors.InvalidSql: DISTINCT is not supported: equal rows stay separate rows.
-      SELECT DISTINCT x FROM rows [WINDOW 10]
-             ^
+    skyband.errors.InvalidSql: TABLESAMPLE is not supported: every row of a window counts.
+      SELECT x FROM rows TABLESAMPLE (10 ROWS)
+                         ^
     """
 
     place: int | None = None  # where in the statement it is, in characters from its start; None: nowhere in particular

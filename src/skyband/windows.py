@@ -40,6 +40,7 @@ _UNIT_US: Final = {
     "week": 604_800_000_000,
     "w": 604_800_000_000,
 }
+_SPOKEN_US: Final = {unit: _UNIT_US[unit] for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond")}
 _DURATION = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*")
 # How many ticks of a column's unit make a second.
 _TICKS_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -110,7 +111,7 @@ class Window:
     >>> sb.sliding(100, every=10) == sb.Window(size=100, every=10)
     True
     >>> print(sb.landmark(every="1 day", on="ts"))
-    from the start, every 1 day, 0:00:00, on ts
+    from the start, every day, on ts
     """
 
     size: int | timedelta | None
@@ -139,8 +140,8 @@ class Window:
 
     def __str__(self) -> str:
         unit = " rows" if self.by_count else ""
-        kind = "from the start" if self.size is None else f"the last {self.size}{unit}"
-        slide = "with each arrival" if self.every is None else f"every {self.every}{unit}"
+        kind = "from the start" if self.size is None else f"the last {_spoken(self.size)}{unit}"
+        slide = "with each arrival" if self.every is None else f"every {_spoken(self.every)}{unit}"
         return f"{kind}, {slide}" + (f", on {self.on}" if self.on else "")
 
 
@@ -174,9 +175,9 @@ def sliding(size: Span, *, every: Span | None = None, on: str | None = None, ord
     --------
     >>> import skyband as sb
     >>> print(sb.sliding("1 hour", every="1 minute", on="ts"))
-    the last 1:00:00, every 0:01:00, on ts
+    the last hour, every minute, on ts
     >>> print(sb.sliding(40_000))
-    the last 40000 rows, with each arrival
+    the last 40,000 rows, with each arrival
     """
     window = Window(parse_span(size, "size"), None if every is None else parse_span(every, "every"), on, order)
     return _checked(window)
@@ -238,7 +239,7 @@ def landmark(*, every: Span | None = None, on: str | None = None, order: str | N
     --------
     >>> import skyband as sb
     >>> print(sb.landmark(every=1_000))
-    from the start, every 1000 rows
+    from the start, every 1,000 rows
     """
     return _checked(Window(None, None if every is None else parse_span(every, "every"), on, order))
 
@@ -285,6 +286,26 @@ def _parse_duration(text: str, what: str) -> timedelta:
         raise InvalidQuery(f"{what}={text!r} is too long. landmark() has no end.") from None
 
 
+def _in_words(span: int | timedelta) -> str:
+    """A span as a person writes it: 90, or 1 hour 30 minutes."""
+    if isinstance(span, int):
+        return str(span)
+    left_us, parts = span // timedelta(microseconds=1), []
+    for unit, unit_us in _SPOKEN_US.items():
+        number, left_us = divmod(left_us, unit_us)
+        if number:
+            parts.append(f"{number} {unit}{'s' * (number > 1)}")
+    return " ".join(parts)
+
+
+def _spoken(span: int | timedelta) -> str:
+    """A span behind "the last" or "every": 1,000, or hour, or 90 minutes."""
+    if isinstance(span, int):
+        return f"{span:,}"
+    words = _in_words(span)
+    return words.removeprefix("1 ") if words.count(" ") == 1 else words
+
+
 def _singular(unit: str) -> str:
     return unit if unit in _UNIT_US else unit.removesuffix("s")
 
@@ -297,14 +318,14 @@ def _checked(window: Window) -> Window:
     spans = [span for span in (window.size, window.every) if span is not None]
     durations = [isinstance(span, timedelta) for span in spans]
     if window.on is None and any(durations):
-        raise InvalidQuery(
-            f"A duration needs the column that holds the time: add on='…' to {window.size or window.every}."
-        )
+        raise InvalidQuery(f"A duration needs the column that holds the time: add on='…' to {_in_words(spans[0])}.")
     if len(set(durations)) > 1:
-        raise InvalidQuery(f"size={window.size} and every={window.every} must both be durations or both be numbers.")
+        size, every = (_in_words(span) for span in spans)
+        raise InvalidQuery(f"size={size} and every={every} must both be durations or both be numbers.")
     if window.size is not None and window.every is not None and window.every > window.size:  # type: ignore[operator]
+        size, every = (_in_words(span) for span in spans)
         raise InvalidQuery(
-            f"every={window.every} is larger than size={window.size}: rows between two windows would never be seen. "
+            f"every={every} is larger than size={size}: rows between two windows would never be seen. "
             "Use tumbling(size) or a smaller every."
         )
     return window
@@ -320,7 +341,7 @@ def span_ticks(span: int | timedelta, on: str | None, column_type: pa.DataType |
     if column_type is None or pa.types.is_integer(column_type):
         if isinstance(span, timedelta):
             raise InvalidQuery(
-                f"{what} is a duration ({span}), but "
+                f"{what} is a duration ({_in_words(span)}), but "
                 + ("the window counts arrivals." if on is None else f"column {on!r} is {column_type}, not a timestamp.")
                 + " Give a whole number in the column's own unit, or a timestamp column."
             )
@@ -334,7 +355,7 @@ def span_ticks(span: int | timedelta, on: str | None, column_type: pa.DataType |
     whole_us = span // timedelta(microseconds=1)
     ticks, rest = divmod(whole_us * _TICKS_PER_SECOND[column_type.unit], 1_000_000)
     if rest:
-        raise InvalidQuery(f"{what}={span} is finer than the unit of column {on!r} ({column_type}).")
+        raise InvalidQuery(f"{what}={_in_words(span)} is finer than the unit of column {on!r} ({column_type}).")
     if ticks >= LONGEST:
-        raise InvalidQuery(f"{what}={span} is too long for column {on!r} ({column_type}).")
+        raise InvalidQuery(f"{what}={_in_words(span)} is too long for column {on!r} ({column_type}).")
     return ticks

@@ -91,6 +91,6 @@ def test_windows_without_rows_are_passed_over() -> None:
     def earliest() -> int:
         return min((time for time in live if time >= clock.next_start), default=LATEST)
 
-    clock.close_until(clock.finish_end, lambda: clock.worth_closing(earliest, showing=False), shown.append)
+    clock.close_until(clock.finish_end, lambda: clock.worth_closing(earliest, takes_back=False), shown.append)
     assert shown == [15, 20, 45, 50]
     assert clock.closed == 50

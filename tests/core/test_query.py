@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from typing import Any
 
@@ -49,6 +50,32 @@ def test_window_is_a_window(window: object) -> None:
         query(window=window)
 
 
+TWO = {"a": sb.sliding(30, on="t"), "b": sb.relation(where="v > 0")}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        sb.TopK(k=3, by=["v DESC", "g"], window=WINDOW, per=["g", "h"], lateness=3),
+        sb.TopK(k=3, by="v", window=sb.sliding("1 hour", every="1 minute", on="t"), lateness="5 minutes", error=0.1),
+        sb.TopKPairs(k=3, by="abs(a.v - b.v)", window=WINDOW, same="g", different=["h"]),
+        sb.TopKAcross(k=3, id="g", value="v", streams=["r", "s"], bounds=(0, 1), window=WINDOW),
+        sb.TopKAcross(k=3, id="g", value="v", streams=["r", "s"], bounds={"r": (0, 1), "s": (0, 2)}, window=WINDOW),
+        sb.TopKAcross(k=3, id=["g", "h"], value={"r": "v", "s": "w"}, streams=["r", "s"], repeat="sum", window=WINDOW),
+        sb.TopKForEach(
+            k="q.k", by="v * q.w", window=WINDOW, queries=pa.table({"w": [1], "k": [2], "id": [1]}), key="id"
+        ),
+        sb.JoinAggregate(inputs=TWO, on="a.g = b.g", group_by="a.g", aggregates={"n": "COUNT(*)"}, every=10),
+        sb.JoinAggregate(inputs=WINDOW, aggregates={"n": "COUNT(*)"}, group_by="g", order_by="n", k=2),
+    ],
+    ids=lambda made: type(made).__name__,
+)
+def test_a_copy_with_another_option_takes_all_others_as_they_are(made: Any) -> None:
+    assert dataclasses.replace(made) == made
+    assert dataclasses.replace(made, emit="changes") == dataclasses.replace(made, emit="changes")
+    assert dataclasses.replace(made, emit="changes") != made
+
+
 def test_emit_depends_on_every() -> None:
     assert query().emit == "windows"
     assert query(window=sb.sliding(10)).emit == "changes"
@@ -75,7 +102,7 @@ def test_lateness_is_for_windows_by_value_with_a_slide() -> None:
 
 
 def test_lateness_in_the_unit_of_the_column() -> None:
-    with pytest.raises(sb.InvalidQuery, match=r"lateness is a duration \(0:00:01\), but column 't' is int64"):
+    with pytest.raises(sb.InvalidQuery, match=r"lateness is a duration \(1 second\), but column 't' is int64"):
         query(lateness="1 s").open(SCHEMA)
 
 

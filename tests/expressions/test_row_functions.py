@@ -68,6 +68,7 @@ CAST(i AS STRING) | CAST(b AS STRING) | CAST(day AS STRING) | CAST(ts AS STRING)
 CAST(i AS TINYINT) | CAST(i AS INT) | CAST(i AS SMALLINT) + 1 | CAST(b AS INT) | CAST(b AS DOUBLE)
 CAST(i AS DECIMAL(9, 2)) / 4 | CAST(i AS DECIMAL(4, 1)) > 5.5 | COALESCE(CAST(d AS DECIMAL(6, 2)), 0.5)
 CAST(d AS DECIMAL(5, 1)) * 2 | CAST(d * i AS DECIMAL(12, 1)) | CAST(-d AS DECIMAL(9, 5)) | CAST(d AS DECIMAL(3, 0))
+CAST(i AS DECIMAL(9, 0)) | -CAST(d AS DECIMAL(5, 2)) | CAST(i AS DECIMAL(28, 0)) | ABS(CAST(i AS DECIMAL(4, 0)))
 CAST(ts AS DATE) | DATE(ts) | CAST(day AS TIMESTAMP) | CAST(ts AS DATE) = day
 CAST(ts AS DATE) > '2026-04-01' | EXTRACT(YEAR FROM ts) | YEAR(day) | HOUR(ts) | EXTRACT(MONTH FROM day)
 MINUTE(ts) * 60 + SECOND(ts) | QUARTER(ts) | WEEKOFYEAR(ts) | DAY(ts) | EXTRACT(DOY FROM ts)
@@ -139,6 +140,67 @@ def test_gives_what_duckdb_gives(text: str) -> None:
     assert found(text) == expected
 
 
+INSTANT, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
+TIMESTAMPS = {  # as Spark has them in a session in UTC
+    "CAST('2026-03-01' AS TIMESTAMP)": INSTANT,
+    "CAST(s AS TIMESTAMP)": INSTANT,
+    "CAST(day AS TIMESTAMP)": INSTANT,
+    "CAST(tz AS TIMESTAMP)": INSTANT,
+    "CAST('2026-03-01' AS TIMESTAMP_NTZ)": LOCAL,
+    "CAST(s AS TIMESTAMP_NTZ)": LOCAL,
+    "CAST(day AS TIMESTAMP_NTZ)": LOCAL,
+    "CAST(tz AS TIMESTAMP_NTZ)": LOCAL,
+}
+
+
+@pytest.mark.parametrize("text", TIMESTAMPS)
+def test_a_timestamp_is_an_instant_unless_ntz_is_written(text: str) -> None:
+    value = expressions.bind_value(text, ROWS.schema)
+    assert value.type == TIMESTAMPS[text]
+    assert value.values(ROWS.to_batches()[0]).type == TIMESTAMPS[text]
+
+
+def test_beside_a_column_of_times_a_date_becomes_one_like_it() -> None:
+    for name in ("ts", "tz"):
+        text = f"COALESCE({name}, CAST(day AS TIMESTAMP))"
+        assert expressions.bind_value(text, ROWS.schema).type == ROWS.schema.field(name).type
+        assert found(f"CAST(day AS TIMESTAMP) <= {name}") == [None if one is None else True for one in TIMES]
+
+
+@pytest.mark.spark
+def test_casts_to_timestamp_are_those_of_spark_in_utc(spark: Any) -> None:
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    df = spark.createDataFrame(ROWS)
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        theirs = df.selectExpr(*(f"TRY_{text}" for text in TIMESTAMPS)).toArrow()
+        ours = df.selectExpr(*(value_in_spark(text, schema_of(df)) for text in TIMESTAMPS)).toArrow()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    for i, (text, kind) in enumerate(TIMESTAMPS.items()):
+        assert theirs.schema.field(i).type == ours.schema.field(i).type == kind, text
+        if "(s " not in text:  # of which Spark takes more for times: 12 is the year
+            assert [_plain(one) for one in theirs.column(i).to_pylist()] == found(text), text
+        assert [_plain(one) for one in ours.column(i).to_pylist()] == found(text), text
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("CAST(i AS DECIMAL(5, 2))", pa.decimal128(5, 2)),
+        ("-CAST(d AS DECIMAL(5, 2))", pa.decimal128(5, 2)),
+        ("CAST(i AS DECIMAL(9, 0))", pa.decimal128(9, 0)),
+        ("CAST(d AS DECIMAL)", pa.decimal128(10, 0)),
+        ("COALESCE(CAST(d AS DECIMAL(6, 2)), CAST(i AS DECIMAL(6, 2)))", pa.decimal128(6, 2)),
+        ("CASE WHEN b THEN CAST(i AS DECIMAL(20, 0)) END", pa.decimal128(20, 0)),
+    ],
+)
+def test_a_decimal_has_the_digits_that_its_cast_asks_for(text: str, kind: pa.DataType) -> None:
+    value = expressions.bind_value(text, ROWS.schema)
+    assert value.type == kind
+    assert value.values(ROWS.to_batches()[0]).type == kind
+
+
 @pytest.mark.spark
 def test_gives_the_same_on_spark_in_any_zone(spark: Any) -> None:
     zone = spark.conf.get("spark.sql.session.timeZone")
@@ -151,6 +213,8 @@ def test_gives_the_same_on_spark_in_any_zone(spark: Any) -> None:
             answer = df.selectExpr("i", *listed).toArrow()
             for i, text in enumerate(ALL):
                 assert [_plain(value) for value in answer.column(f"c{i}").to_pylist()] == found(text), (other, text)
+                kind = expressions.bind_value(text, ROWS.schema).type
+                assert not pa.types.is_decimal(kind) or answer.schema.field(f"c{i}").type == kind, (other, text)
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
 

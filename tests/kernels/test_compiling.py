@@ -7,6 +7,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,17 @@ def test_code_of_a_version_with_other_classes_is_not_used(tmp_path: Path, monkey
     monkeypatch.setattr(compiling, "Moved", type("Moved", (), {"__module__": compiling.__name__}), raising=False)
     cache_of(tmp_path).save(compiling.Moved, "code")  # type: ignore[attr-defined]
     monkeypatch.undo()
+    cache_of(tmp_path).save("integers", "new code")
+    assert cache_of(tmp_path).load("integers") == "new code"
+
+
+def test_code_that_names_a_module_which_has_moved_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a kernel calls may move to another module, and stay the same: then its hash says that the code is valid."""
+    monkeypatch.setitem(sys.modules, "skyband.moved", moved := types.ModuleType("skyband.moved"))
+    moved.Called = type("Called", (), {"__module__": "skyband.moved"})  # type: ignore[attr-defined]
+    cache_of(tmp_path).save("integers", moved.Called)  # type: ignore[attr-defined]
+    monkeypatch.undo()
+    assert cache_of(tmp_path).load("integers") is None
     cache_of(tmp_path).save("integers", "new code")
     assert cache_of(tmp_path).load("integers") == "new code"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from skyband.dialect import text as texts
 from skyband.errors import InvalidPipeline
 from skyband.pipelines.checking import check, key_of
 from skyband.pipelines.columns import parse_schema
@@ -88,6 +89,16 @@ def test_check_says_what_is_there_and_what_will_be_needed(tmp_path: Path, monkey
     assert report.notes == ("The environment must have JAAS when the pipeline runs.",)
     monkeypatch.setenv("JAAS", "x")
     assert check(load(written(tmp_path, RIGHT))).notes == ()
+
+
+def test_check_reads_a_statement_once_and_hands_it_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts_read: list[str] = []
+    read = texts.read
+    monkeypatch.setattr(texts, "read", lambda text: (texts_read.append(text), read(text))[1])
+    pipeline = load(written(tmp_path, RIGHT))
+    statements = check(pipeline).statements
+    assert texts_read == [query.sql for query in pipeline.queries.values()]
+    assert [*statements] == [*pipeline.queries]
 
 
 # What is replaced in RIGHT, by what, the line that is named, and words that are said.

@@ -383,6 +383,11 @@ SELECT symbol, COUNT(*) FILTER (WHERE price > 3) AS n, SUM(volume) FILTER (WHERE
 
 SELECT symbol, SUM(volume) AS volume FROM trades [WINDOW 30 MINUTES EVERY 10 MINUTES] GROUP BY symbol
 
+-- DISTINCT gives each row of a window once, like GROUP BY of all columns.
+SELECT DISTINCT symbol, venue FROM trades [WINDOW 20 EVERY 5 ON t]
+
+SELECT DISTINCT price FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume > 2 ORDER BY price DESC LIMIT 2
+
 -- How many different values a group has, of a column or an expression, of all rows or of some.
 SELECT symbol, COUNT(DISTINCT venue) AS venues, COUNT(DISTINCT price) AS prices FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol
 

@@ -22,6 +22,16 @@ UNITED = "SELECT * FROM ({}) AS u [WINDOW 10 EVERY 5 ON t] ORDER BY t LIMIT 1"
 
 # By the advice, a statement that takes it.
 MENDED = {
+    "GROUP BY gives each row once: SELECT symbol FROM trades [WINDOW 1 HOUR] GROUP BY symbol.": (
+        "SELECT symbol FROM trades [WINDOW 1 HOUR] GROUP BY symbol"
+    ),
+    "Leave one of the windows out.": "SELECT COUNT(*) AS n FROM trades WINDOW [20 EVERY 5 ON t]",
+    "Possible: ROW_NUMBER(), RANK() and DENSE_RANK(). Aggregates of groups are written with GROUP BY.": (
+        f"SELECT symbol, AVG(price) AS mean {T} GROUP BY symbol"
+    ),
+    "Rename one of them.": (
+        f"WITH r AS (SELECT * FROM trades), s AS (SELECT * FROM r) SELECT * FROM s [WINDOW 10 EVERY 5 ON t] {TOP}"
+    ),
     "Put the stream first: FROM bid [WINDOW …] LEFT JOIN auction ON ….": (
         "SELECT bid.auctionID FROM bid [WINDOW 1 HOUR EVERY 1 MINUTE] LEFT JOIN auction ON bid.auctionID = "
         "auction.auctionID ORDER BY bid.price LIMIT 3"

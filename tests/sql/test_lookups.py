@@ -286,3 +286,16 @@ def test_nan_is_like_nan_however_the_stream_is_cut(batch_rows: int, kind: pa.Dat
             statement = f"SELECT s.id FROM s {how} r ON s.p = r.p"
             batches = iter(rows.to_batches(max_chunksize=batch_rows))
             assert sb.sql(statement, s=batches, r=table).read_all()["id"].to_pylist() == there
+
+
+@pytest.mark.parametrize("statement", PLAIN[:-1])  # the last one reads its stream twice
+def test_a_batch_that_is_small_beside_its_table_finds_the_same(statement: str) -> None:
+    """Such a batch is joined with the rows of the table that have its hashes, and not with all."""
+    data = tables(3)
+    data["r"] = pa.concat_tables([data["r"]] * 40)  # the last ones are far behind the first
+    answers = []
+    for rows in (1, 60):
+        stream = iter(data["t"].to_batches(max_chunksize=rows))
+        answers.append(sb.sql(statement, **{**data, "t": stream}).read_all())
+    assert answers[0].num_rows
+    assert repr(answers[0].to_pylist()) == repr(answers[1].to_pylist())

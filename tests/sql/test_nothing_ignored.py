@@ -166,7 +166,7 @@ def test_kinds_of_nodes_of_our_own_are_read_as_a_whole() -> None:
         ("SELECT seq FROM trades FOR SYSTEM_TIME AS OF 'x' ORDER BY price LIMIT 2 WINDOW [20 ON t]", "'x'"),
         ("SELECT seq FROM trades VERSION AS OF 3 ORDER BY price LIMIT 2 WINDOW [20 ON t]", "VERSION"),
         (RANKED.replace("ORDER", "HAVING price > 3 ORDER"), "HAVING"),
-        (RANKED.replace("SELECT", "SELECT DISTINCT"), "DISTINCT"),
+        (RANKED.replace("SELECT seq", "SELECT DISTINCT *"), "DISTINCT"),
         (RANKED.replace("ORDER BY", "SORT BY"), "SORT"),
         ("SELECT seq FROM trades UNION ALL BY NAME SELECT seq FROM trades", "UNION"),
         (RANKED.replace("ORDER", "CLUSTER BY symbol ORDER"), "CLUSTER"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skyband as sb
+from skyband.dialect import text as texts
 from skyband.problems.pairs.codec import PairsCodec
 from skyband.problems.rows.codec import ViewsCodec
+from skyband.sql import recognise
 
 PAIRS = "SELECT {shown} FROM rows a, rows b WHERE a.n < b.n{where} ORDER BY |a.x - b.x| LIMIT {k} WINDOW [{window}]"
 BY_COUNT = [("20 ROWS EVERY 5 ROWS", 4), ("7 ROWS EVERY 5 ROWS", 2), ("5 ROWS EVERY 5 ROWS", 6)]
@@ -131,3 +136,22 @@ def test_of_rows_too_what_differs_only_in_k_size_and_slide_shares_a_skyband(monk
     taken = {"a": alike[0], "b": alike[1].replace("SELECT n", "SELECT rank")}
     assert sb.run_all(taken, rows=renamed) == {name: sb.sql(text, rows=renamed) for name, text in taken.items()}
     assert views == [len(alike)]
+
+
+def test_each_statement_is_read_and_recognised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it shares a skyband or not."""
+    counts: Counter[str] = Counter()
+    for module, name in ((texts, "read"), (recognise, "asked")):
+        monkeypatch.setattr(module, name, counted(counts, name, getattr(module, name)))
+    alike = [ROWS.format(shown="n", window=window, where="", by="x", k=2) for window in ROWS_BY_COUNT]
+    alone = "SELECT y, COUNT(*) AS n FROM rows [WINDOW 20 ROWS EVERY 5 ROWS] GROUP BY y"
+    sb.run_all({str(i): text for i, text in enumerate([*alike, alone])}, rows=some_rows(1, 40))
+    assert counts == {"read": len(alike) + 1, "asked": len(alike) + 1}
+
+
+def counted(counts: Counter[str], name: str, call: Callable[..., object]) -> Callable[..., object]:
+    def counting(*args: object) -> object:
+        counts[name] += 1
+        return call(*args)
+
+    return counting

@@ -29,6 +29,16 @@ def test_plain_rows_are_those_of_duckdb() -> None:
     assert sorted(map(repr, lines(sb.sql(BOTH, a=a, b=b)))) == sorted(map(repr, expected))
 
 
+TWICE = "SELECT t, x FROM a UNION ALL SELECT t, t FROM b UNION ALL SELECT a.t, c.t FROM a JOIN a c ON a.g = c.g"
+
+
+def test_only_the_first_part_names_columns() -> None:
+    a, b = A, B
+    assert sorted(map(repr, lines(sb.sql(TWICE, a=a, b=b)))) == sorted(map(repr, duckdb.sql(TWICE).fetchall()))
+    with pytest.raises(sb.InvalidSql, match="Two columns of 'the answer' are called 't'"):
+        sb.sql("SELECT t, t FROM b UNION ALL SELECT t, x FROM a", a=a, b=b)
+
+
 def test_a_union_is_the_same_as_its_rows_in_one_table() -> None:
     whole = pa.table(
         {"t": range(8), "x": [1, 1.5, 2, 9.5, 3, None, None, 0.5], "g": ["a", "x", None, "y", "a", "x", "b", "y"]}
@@ -47,6 +57,8 @@ def test_a_union_is_the_same_as_its_rows_in_one_table() -> None:
         (pa.array([Decimal("1.10")]), pa.array([Decimal("10.234")]), pa.decimal128(5, 3)),
         (pa.array([1], pa.int8()), pa.array([200], pa.uint8()), pa.int16()),
         (pa.array([2**53 + 1]), pa.array([1.5]), pa.float64()),
+        (pa.array([2**53 + 1]), pa.array([2**64 - 1], pa.uint64()), pa.decimal128(20, 0)),
+        (pa.array([-1], pa.int8()), pa.array([2**64 - 1], pa.uint64()), pa.decimal128(20, 0)),
         (pa.array([None], pa.null()), pa.array([3]), pa.int64()),
     ],
 )
@@ -91,7 +103,8 @@ def test_several_statements_and_a_started_one() -> None:
 def test_spark_gives_the_same(spark: SparkSession) -> None:
     a, b = spark.createDataFrame(A), spark.createDataFrame(B)
     assert lines(sb.sql(ASKED, a=a, b=b).toArrow()) == lines(sb.sql(ASKED, a=A, b=B))
-    assert lines(sb.sql(BOTH, a=a, b=b).toArrow()) == lines(sb.sql(BOTH, a=A, b=B))
+    for statement in (BOTH, TWICE):
+        assert lines(sb.sql(statement, a=a, b=b).toArrow()) == lines(sb.sql(statement, a=A, b=B))
 
 
 @pytest.mark.spark

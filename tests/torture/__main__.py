@@ -13,7 +13,9 @@ import argparse
 import os
 import platform
 import re
+import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from compile_times import checked_kernels
@@ -22,6 +24,8 @@ if "--long" not in sys.argv:
     # As in tests: what would be a stray write is an IndexError, and what they compiled is used. A long run is as users
     # run it.
     os.environ.update({"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(checked_kernels())})
+else:
+    os.environ.setdefault("TORTURE_ROWS_A_DAY", "40000")
 
 import skyband as sb
 from torture import changed, damage, fuzzed, limits, numbers, planted, security, simulated, soak, stores, surroundings
@@ -52,7 +56,7 @@ LINES = (
         4,
         "simulated streams of all five problems: reordered, late, repeated, silent, bursts, any batches, restarts",
         "0 differences from the definition",
-        60,
+        400,
         10_000,
         simulated.run,
     ),
@@ -60,7 +64,7 @@ LINES = (
         6,
         "snapshots with a fitting checksum and hostile contents; flipped bytes and truncations",
         "typed errors only: no crash, no hang, memory bounded",
-        120,
+        400,
         10_000,
         damage.run,
     ),
@@ -68,15 +72,15 @@ LINES = (
         7,
         "statements, expressions and records made of random pieces",
         "answered or typed; rows in = used + late + set aside",
-        150,
+        10_000,
         1_000_000,
         fuzzed.run,
     ),
     Line(
         9,
-        "a snapshot is opened by another query, or for rows of another schema",
+        "a snapshot is opened by another query, with another option, or for rows of another schema",
         "it goes on rightly, or is refused by name",
-        100,
+        400,
         20_000,
         changed.run,
     ),
@@ -91,7 +95,7 @@ LINES = (
     Line(
         11,
         "bursts, 90 % of the rows on one key, falling scores, k and windows at their limits, 3 GB of memory",
-        "the same answers as `recompute`",
+        "the same answers as `recompute`; what is held afterwards is as before",
         35,
         5_000,
         limits.run,
@@ -147,8 +151,8 @@ def main() -> int:
         rows[line.number] = _row(line, result, count)
     if given.count is None and given.seed == 0:
         version = f"The last run was with Skyband {sb.__version__} and Python {platform.python_version()}."
-        titles = "| # | what | target | what came of it | failures | again |"
-        _write(rows, BEGIN, END, version, "", titles, "|---|---|---|---|---|---|")
+        titles = "| # | what | target | what came of it | failures | when, commit | again |"
+        _write(rows, BEGIN, END, version, "", titles, "|---|---|---|---|---|---|---|")
         print(f"the scorecard is in {PAGE}")
     return int(failed)
 
@@ -178,7 +182,13 @@ def _tell(line: Line, result: Result, seconds: float) -> None:
 def _row(line: Line, result: Result, count: int) -> str:
     outcomes = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(result.tried.items())).replace("|", "/")
     again = f'`make torture ARGS="--line {line.number} --count {count}"`'
-    return f"| {line.number} | {line.what} | {line.target} | {outcomes} | {len(result.failures)} | {again} |"
+    when = f"{datetime.now(UTC):%Y-%m-%d}, {_commit()}"
+    return f"| {line.number} | {line.what} | {line.target} | {outcomes} | {len(result.failures)} | {when} | {again} |"
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(PAGE.parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "?"
 
 
 def _write(rows: dict[int, str], begin: str, end: str, *head: str) -> None:

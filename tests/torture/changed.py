@@ -1,4 +1,5 @@
-"""Line 9: a snapshot is opened by another query, or for rows of another schema. It goes on rightly, or is refused.
+"""Line 9: a snapshot is opened by another query, with another option, or for rows of another schema. It goes on
+rightly, or is refused.
 
 Each seed is one cell of the matrix: a query whose session was saved, and what is different when it is opened again.
 """
@@ -6,7 +7,8 @@ Each seed is one cell of the matrix: a query whose session was saved, and what i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -36,18 +38,65 @@ def _schemas() -> Iterator[tuple[str, pa.Schema]]:
 
 SCHEMAS = tuple(_schemas())
 
+# What somebody changes in a query that runs: one option at a time.
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {"k": 2},
+    {"k": 4},
+    {"by": "x"},
+    {"by": "a.x + b.v"},
+    {"by": "v * q.w + x"},
+    {"ascending": True},
+    {"per": "s"},
+    {"per": None},
+    {"emit": "changes"},
+    {"emit": "entries"},
+    {"emit": "windows"},
+    {"lateness": 7},
+    {"window": sb.sliding(40, every=10, on="t")},
+    {"window": sb.sliding(30, every=5, on="t")},
+    {"window": sb.sliding(16, every=4)},
+    {"window": sb.sliding(10)},
+    {"id": "s"},
+    {"value": "v"},
+    {"repeat": "min"},
+    {"where": "v > 1"},
+    {"same": "g"},
+    {"group_by": "b.g"},
+    {"aggregates": {"n": "COUNT(*)", "total": "SUM(b.x)"}},
+    {"every": 5},
+    {"having": "n > 1"},
+)
+
 
 @cache
 def _cases(problem: str) -> tuple[Case, ...]:
     return tuple(cases(f"{problem}/").values())
 
 
+def _changes(case: Case) -> list[tuple[dict[str, Any], Any]]:
+    """The options that can be changed in this query, and the queries that come of it."""
+    names, found = {each.name for each in fields(case.query)}, []
+    for change in OPTIONS:
+        if names >= change.keys():
+            with suppress(sb.SkybandError):
+                query = replace(case.query, **change)
+                if query != case.query:
+                    query.open(case.schema)
+                    found.append((change, query))
+    return found
+
+
 def one(seed: int) -> tuple[str, str | None]:
     rng, problem = np.random.default_rng(seed), list(MADE)[seed % len(MADE)]
     saved = _cases(problem)[int(rng.integers(len(_cases(problem))))]
     state = saved.snapshot(SAVED_AFTER)
-    if rng.random() < 0.5:
+    way = rng.random()
+    if way < 0.2:
         asked, what = _cases(problem)[int(rng.integers(len(_cases(problem))))], "another query"
+    elif way < 0.6:
+        able = _changes(saved)
+        change, query = able[int(rng.integers(len(able)))]
+        asked, what = replace(saved, query=query), f"with {change}"
     else:
         what, schema = SCHEMAS[int(rng.integers(len(SCHEMAS)))]
         several = isinstance(saved.schema, dict)

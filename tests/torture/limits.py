@@ -21,6 +21,8 @@ MEMORY = 3 << 30  # bytes of address space that a process may take beyond what i
 PATIENCE_S = 600
 ENDLESS = 2**61 - 1  # the largest size that a window may have
 QUIET, BURST = 40, 10  # rows of a batch; times so many while the burst lasts
+AFTER = 11  # from this batch on, no window holds a row of the burst
+LAZY, SPARE = 2, 16  # an algorithm may prune late: so many times what it would hold, and so many rows more
 
 KINDS: dict[str, Any] = {
     "rows": lambda w: (sb.TopK, {"k": 3, "by": "v", "window": w, "per": "g"}),
@@ -83,15 +85,18 @@ def one(seed: int) -> tuple[str, str | None]:
         pushed = [rows.slice(0, 30) for rows in pushed]
     exact = {"plan" if name == "joins" else "algorithm": "recompute"}
     finishes = window.size < ENDLESS
-    said = _answers(kind(**options), pushed, finishes=finishes)
-    right = _answers(kind(**options, **exact), pushed, finishes=finishes)
-    return (
-        name,
-        None if said == right else f"{name}, {window}: {len(said)} rows, not these {len(right)}",
-    )
+    said, held = _answers(kind(**options), pushed, finishes=finishes)
+    right, _ = _answers(kind(**options, **exact), pushed, finishes=finishes)
+    if said != right:
+        return name, f"{name}, {window}: {len(said)} rows, not these {len(right)}"
+    _, calm = _answers(kind(**options), pushed[AFTER:], finishes=finishes)  # as if there had been no burst
+    if finishes and held > LAZY * calm + SPARE:
+        return name, f"{name}, {window}: {held} rows held after a burst, {calm} without one"
+    return name, None
 
 
-def _answers(query: Any, pushed: list[pa.Table], *, finishes: bool) -> list[Any]:
+def _answers(query: Any, pushed: list[pa.Table], *, finishes: bool) -> tuple[list[Any], int]:
+    """The answers, and how many rows were held before the end."""
     joins = isinstance(query, sb.JoinAggregate)
     session = query.open({"a": pushed[0].schema} if joins else pushed[0].schema)
     found: list[Any] = []
@@ -101,7 +106,7 @@ def _answers(query: Any, pushed: list[pa.Table], *, finishes: bool) -> list[Any]
     assert counted.rows_used + counted.rows_late == sum(rows.num_rows for rows in pushed), f"{counted}"
     if finishes:  # at the end every window that holds a row is closed: those would be without end
         found += session.finish().to_pylist()
-    return [repr(row) for row in found]
+    return [repr(row) for row in found], int(counted.rows_held)
 
 
 def worker(first: int, count: int) -> None:

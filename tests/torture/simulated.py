@@ -89,15 +89,14 @@ def one(seed: int) -> str | None:
         rows = rows.take(pa.array(np.unique(rows["t"].to_numpy(), return_index=True)[1]))
         rows = rows.set_column(5, "x", pa.array((rows["t"].to_numpy() % 97) / 97)) if options["id"] == "x" else rows
     cuts = sorted(rng.integers(0, rows.num_rows + 1, int(rng.integers(0, 8))).tolist())
-    if problem == "joins":
-        cuts = []  # which input comes first is what batches say
+    whole = cuts if problem == "joins" else []  # of a join's inputs, batches say which comes first
     schema, query = _schema(problem, options), kind(**options)
     plain = kind(**{**options, "plan" if problem == "joins" else "algorithm": "recompute"})
     stops = rng.random(len(cuts) + 1) < 0.5
     turn = iter(stops.tolist())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        right = answers(plain.open(schema), problem, rows, [], lambda session: session)
+        right = answers(plain.open(schema), problem, rows, whole, lambda session: session)
         said = answers(
             query.open(schema), problem, rows, cuts,
             lambda session: query.open(schema, session.snapshot()) if next(turn) else session,

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -171,17 +172,13 @@ def failed_in_the_middle(seed: int) -> str | None:
     session = case.open()
     batch, options = case.pushes[0]
     session.push(batch, **options)
-    state, real = session.snapshot(), type(session)._take
+    state = session.snapshot()
 
     def fails(*_: Any) -> Any:
         raise MemoryError("planted")
 
-    type(session)._take = fails
-    try:
-        with suppress(MemoryError, sb.SkybandError):
-            session.push(batch, **options)
-    finally:
-        type(session)._take = real
+    with patch.object(session._operator, "push", fails), suppress(MemoryError, sb.SkybandError):
+        session.push(batch, **options)
     for ask in (lambda: session.push(batch, **options), session.snapshot, session.finish):
         try:
             ask()

@@ -177,7 +177,7 @@ def sql(
 
     inputs = [*(files or ()), *(inputs or ())]
     if statement is not None and statement != "-" and len(statement.split()) == 1:  # no statement is one word
-        statement, inputs = None, [statement, *inputs]
+        inputs, statement = [statement, *inputs], None
     if output is not None:
         if how is not None:
             raise InvalidInput(

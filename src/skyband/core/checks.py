@@ -145,3 +145,9 @@ def check_expect(expect: object) -> Order | None:
     if expect is not None and expect not in get_args(Order):
         raise InvalidQuery(f"expect must be one of {', '.join(get_args(Order))}, got {expect!r}.")
     return expect  # type: ignore[return-value]
+
+
+def by_name(given: Any) -> Any:
+    """A mapping from the pairs that a query keeps of one: `dataclasses.replace` gives them back."""
+    kept = isinstance(given, tuple) and all(isinstance(each, tuple) and len(each) == 2 for each in given)
+    return dict(given) if kept else given

@@ -207,13 +207,13 @@ class WindowClock:
         """With a slide: rows before this are in no open window, nor among the last `size`."""
         return self.start_of(min(self.next_end, self.now + 1))
 
-    def worth_closing(self, earliest_live: Callable[[], int], *, showing: bool) -> int | None:
+    def worth_closing(self, earliest_live: Callable[[], int], *, takes_back: bool) -> int | None:
         """The end of the earliest open window that has something to show, if only rows leaving.
 
-        `showing`: did the answer before show rows that the next one has to take back? `earliest_live` finds the
-        earliest row that is in the next window or a later one; LATEST: there is none.
+        `takes_back`: did the last answer show rows that the next one may have to take back? `earliest_live` finds the
+        earliest time of a row that is in the next window or a later one; LATEST: there is none.
         """
-        if showing or (self.window.by_count and self.arrivals):
+        if takes_back or (self.window.by_count and self.arrivals):
             return self.next_end
         earliest, every = self._earliest if self.endless else earliest_live(), self.window.every
         return None if earliest == LATEST else max(self.next_end, (earliest // every + 1) * every)

@@ -5,7 +5,7 @@
     entries    each row once, when it first enters
 
 Only this module knows the modes by name. Queries keep the name and operators its code; both ask the same three
-questions. `kernels/showing.py` has the loop that compares two answers.
+questions. `kernels/emit.py` has the loop that compares two answers.
 """
 
 from __future__ import annotations

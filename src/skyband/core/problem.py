@@ -170,7 +170,7 @@ class Problem(ABC, Generic[Q]):
         """The column whose watermark closes the windows of `query`; "" if none does; None: it cannot share a pass."""
         return None
 
-    def part_on_spark(self, called: str, data: Mapping[str, Any], query: Q) -> Any:
+    def projection_on_spark(self, called: str, data: Mapping[str, Any], query: Q) -> Any:
         """The query `called` so as a `Part` of a pass that it shares with others, over one stream and tables beside it,
         by the names that the query gives them."""
         raise AssertionError(f"a query of {self.name} shares no pass")

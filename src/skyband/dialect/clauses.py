@@ -43,6 +43,8 @@ READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     **dict.fromkeys((exp.Rank, exp.DenseRank), frozenset()),
 }
 
+RANKS: Final = (exp.RowNumber, exp.Rank, exp.DenseRank)  # what can stand before OVER
+
 _VALUES: Final[
     Mapping[tuple[type[exp.Expr], str], tuple[str, ...]]
 ] = {  # of arguments that are words, those that are read
@@ -58,7 +60,10 @@ _JOINS: Final = (
 _BEST: Final = "The best k are asked for: LIMIT 10."
 _AROUND: Final = "Write SELECT … FROM (SELECT … UNION ALL SELECT …) AS u [WINDOW 1 HOUR] ORDER BY … LIMIT 10."
 _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
-    (exp.Select, "distinct"): ("DISTINCT is not supported: equal rows stay separate rows", ""),
+    (exp.Select, "distinct"): (
+        "DISTINCT is not supported here",
+        "GROUP BY gives each row once: SELECT symbol FROM trades [WINDOW 1 HOUR] GROUP BY symbol.",
+    ),
     (exp.Limit, "offset"): ("How many are passed over stands behind OFFSET", "Write LIMIT 10 OFFSET 5."),
     (exp.Offset, "expressions"): ("BY stands before OFFSET", "Write LIMIT 10 BY symbol OFFSET 5."),
     (exp.Select, "laterals"): ("LATERAL VIEW is not supported", ""),
@@ -104,6 +109,13 @@ _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
 def check_read(text: str, tree: exp.Expr) -> None:
     """Raise at the first part of the statement that nobody reads."""
     for node in tree.walk():
+        if isinstance(node, exp.Window) and not isinstance(node.this, RANKS):
+            texts.refuse(
+                text,
+                f"{texts.word_at(text, node)}(…) OVER is not supported",
+                node,
+                "Possible: ROW_NUMBER(), RANK() and DENSE_RANK(). Aggregates of groups are written with GROUP BY.",
+            )
         read = READ.get(type(node))
         if read is None:
             continue  # an expression of another kind, which whoever reads the expressions refuses

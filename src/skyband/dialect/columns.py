@@ -81,13 +81,18 @@ def qualified(
     return select, items
 
 
-def renamed(statement: Statement, items: tuple[Item, ...], names: tuple[str, ...], called: str) -> tuple[Item, ...]:
-    """The columns of a query that is called so, by the names it was given: WITH c(x, y) AS … No two may be alike."""
+def renamed(
+    statement: Statement, items: tuple[Item, ...], names: tuple[str, ...], called: str, *, by_place: bool = False
+) -> tuple[Item, ...]:
+    """The columns of a query that is called so, by the names it was given: WITH c(x, y) AS … No two may be alike, but
+    where columns are known `by_place`."""
     if names:
         if len(names) != len(items):
             where = items[0].tree if items else None
             statement.refuse(f"{called!r} names {len(names)} columns and has {len(items)}", where)
         items = tuple(replace(item, name=name) for item, name in zip(items, names, strict=True))
+    if by_place:
+        return tuple(replace(item, name=str(place)) for place, item in enumerate(items, start=1))
     taken: set[str] = set()
     for item in items:
         if item.name.lower() in taken:

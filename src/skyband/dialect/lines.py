@@ -77,8 +77,7 @@ def lines_of(statement: Statement, spec: QuerySpec, answer: pa.Schema) -> Lines:
 
 def asked_of_lines(lines: Lines, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement, whose only input these are, as what comes after the query that shows them."""
-    if statement.error is not None or statement.recall is not None:
-        statement.refuse("Here answers are exact: there is no error to allow", "ERROR" if statement.error else "RECALL")
+    statement.check_exact("Here answers are exact")
     if statement.emit not in (None, WHOLE):
         statement.refuse("What is asked of an answer is answered as a window closes", "EMIT", "Leave EMIT out.")
     trees = [*(item.tree for item in statement.items), *statement.kept]

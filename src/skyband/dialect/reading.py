@@ -10,9 +10,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband import expressions
+from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import check_name
 from skyband.dialect.grammar import SkybandSql
 from skyband.dialect.nodes import Span, StreamWindow
+from skyband.dialect.query_spec import Shown
 from skyband.dialect.spans import ROWS as _ROWS
 from skyband.dialect.spans import check_spans, check_units
 from skyband.dialect.statement import Input, Statement
@@ -167,3 +169,19 @@ def columns_read(trees: Iterable[exp.Expr], alias: str, schema: pa.Schema, windo
     if window is not None:
         read |= {name for name in (window.on, window.order) if name is not None}
     return tuple(name for name in schema.names if name in read)
+
+
+def only(schema: pa.Schema, names: Iterable[str]) -> pa.Schema:
+    """These columns of an input."""
+    return pa.schema([schema.field(name) for name in names])
+
+
+def shown_columns(lead: Iterable[str], items: Iterable[tuple[str, exp.Expr]]) -> tuple[Shown, ...]:
+    """First what every answer has, then the SELECT list: a name, which gets underscores if it is taken, and an
+    expression over the columns of the answer."""
+    shown = [Shown(name, name, is_plain=True) for name in lead]
+    taken = {one.name for one in shown}
+    for name, tree in items:
+        shown.append(Shown(free_name(name, taken), row_text(tree), is_plain=isinstance(tree.unnest(), exp.Column)))
+        taken.add(shown[-1].name)
+    return tuple(shown)

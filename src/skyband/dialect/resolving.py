@@ -46,23 +46,24 @@ def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[St
     return with_lookups(made, {one.alias: whole for one, _, whole in found}, partners)
 
 
-def plain_rows(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Rows:
-    """The rows that a statement asks for which does no more than compute columns and filter: see `is_plain`."""
+def plain_rows(statement: Statement, schemas: Mapping[str, pa.Schema], *, by_place: bool = False) -> Rows:
+    """The rows that a statement asks for which does no more than compute columns and filter: see `is_plain`.
+    `by_place`: its columns are known by their place, so that two may have the same name."""
     if len(statement.inputs) > 1:
-        return _joined_rows(statement, schemas)
+        return _joined_rows(statement, schemas, by_place=by_place)
     (one,) = statement.inputs
     schema = schemas[one.name]
-    step = Step(statement.select, one.alias, (), "the answer")
+    step = Step(statement.select, one.alias, (), "the answer", by_place)
     viewed, _, _ = _viewed(statement, replace(one, source=one.source.then(step)), schema)
     return Rows(one.name, views=viewed.views)
 
 
-def _joined_rows(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Rows:
+def _joined_rows(statement: Statement, schemas: Mapping[str, pa.Schema], *, by_place: bool) -> Rows:
     """The same with what tables say of each row."""
     statement, by_alias = resolved(statement, schemas)
     (one,) = statement.inputs
     seen = by_alias[one.alias]
-    items = renamed(statement, statement.items, (), "the answer")
+    items = renamed(statement, statement.items, (), "the answer", by_place=by_place)
     columns, fields = _computed(statement, items, seen)
     check_conditions(statement, statement.conditions, seen)
     view = View(all_of(statement.conditions), tuple(columns), pa.schema(fields), is_plain=False)
@@ -131,7 +132,7 @@ def _view(
 ) -> tuple[View, pa.Schema, tuple[str | None, str | None]]:
     """A query in WITH or FROM as a view of its input. What its window reads goes along, shown or not."""
     select, items = qualified(statement, step.select, {step.alias: seen})
-    items = renamed(statement, items, step.names, step.called)
+    items = renamed(statement, items, step.names, step.called, by_place=step.by_place)
     body = replace(statement, select=select)
     columns, fields = _computed(statement, items, seen)
     check_conditions(statement, body.conditions, seen)

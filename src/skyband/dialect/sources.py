@@ -22,6 +22,7 @@ class Step:
     alias: str  # what it calls its input
     names: tuple[str, ...]  # of its columns, where it was given any: WITH c(x, y) AS …
     called: str = field(compare=False)  # what it is called itself
+    by_place: bool = False  # are its columns known by their place?
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,10 @@ def stands_in_from(part: exp.Expr) -> bool:
 def _with(text: str, select: exp.Select, known: Known) -> Known:
     """What is known by name inside a SELECT."""
     known = dict(known)
-    for table in select.args["with_"].expressions if select.args.get("with_") else ():
+    tables = select.args["with_"].expressions if select.args.get("with_") else []
+    for place, table in enumerate(tables):
+        if table.alias.lower() in {one.alias.lower() for one in tables[:place]}:
+            texts.refuse(text, f"WITH has two tables that are called {table.alias!r}", table, "Rename one of them.")
         known[table.alias.lower()] = _read(text, table.this, table, known)
     return known
 

@@ -130,6 +130,11 @@ class Statement:
             (word.upper() for word in ("emit", "error", "recall") if why.startswith(word)), self.inputs[-1].node
         )
 
+    def check_exact(self, why: str) -> None:
+        """Raise at WITH ERROR and WITH RECALL, where answers are exact."""
+        if self.error is not None or self.recall is not None:
+            self.refuse(f"{why}: there is no error to allow", "ERROR" if self.error is not None else "RECALL")
+
     def check_rows(self, tree: exp.Expr) -> None:
         """Raise at an aggregate in what is asked of each row by itself."""
         for one in tree.find_all(exp.AggFunc):
@@ -223,6 +228,7 @@ def understand(text: str) -> Statement:
     if not isinstance(select, exp.Select):
         texts.refuse(text, f"{select.key.upper()} is not supported on a stream", select, _ONE_SELECT)
     with_semi_joins(text, select)
+    _group_distinct(select)
     check_read(text, tree)
     table_functions.with_windows(text, tree)
     statement = _understood(text, select)
@@ -261,8 +267,20 @@ def _understood(text: str, select: exp.Select) -> Statement:
 def _with_window(statement: Statement, window: StreamWindow | None) -> Statement:
     """The statement with a window for all inputs that are given."""
     if statement.inner is None:
+        if window is not None and all(one.window is not None for one in statement.inputs):
+            statement.refuse("Every input has a window already", window, "Leave one of the windows out.")
         return replace(statement, window=window)
     return replace(statement, inner=_with_window(statement.inner, window))
+
+
+def _group_distinct(select: exp.Select) -> None:
+    """Put GROUP BY in place of DISTINCT: the rows of a window, each once, are its groups."""
+    distinct, items = select.args.get("distinct"), select.expressions
+    grouped = any(select.args.get(clause) for clause in ("group", "having", "qualify"))
+    computed = any(item.find(exp.Star, exp.AggFunc, exp.Window) for item in items)
+    if distinct is not None and not distinct.args.get("on") and not grouped and not computed:
+        select.set("distinct", None)
+        select.set("group", exp.Group(expressions=[item.unalias().copy() for item in items]))
 
 
 _ONE_SELECT = "Possible: one SELECT."

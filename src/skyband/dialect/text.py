@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 from sqlglot import exp
@@ -60,6 +61,13 @@ def place_of(node: exp.Expr) -> int | None:
     """Where in the text the node is: at its first part that knows."""
     places = [part.meta["start"] for part in node.walk(prune=lambda part: "start" in part.meta) if "start" in part.meta]
     return min(places) if places else None
+
+
+def word_at(text: str, node: exp.Expr) -> str:
+    """The word that was written where the node begins: a function may have several names."""
+    place = place_of(node)
+    found = None if place is None else re.compile(r"\w+").match(text, place)
+    return found[0] if found else node.key.upper()
 
 
 def place_of_word(text: str, words: tuple[str, ...], near: exp.Expr) -> int | None:

@@ -51,7 +51,8 @@ class Aggregate:
     columns: tuple[Name, ...]  # that the argument reads
 
 
-def read_aggregate(text: object) -> Aggregate:
+def read_aggregate(text: object, called: str | None = None) -> Aggregate:
+    """The aggregate in `text`; `called` is what the user called it, if the text is not the user's."""
     if not isinstance(text, str):
         raise InvalidQuery(f"An aggregate is a text, such as 'SUM(price)', got {text!r}. Possible: {_POSSIBLE}.")
     from sqlglot import exp
@@ -63,7 +64,7 @@ def read_aggregate(text: object) -> Aggregate:
     function = functions.get(type(tree))
     read = {"this", "big_int"}  # COUNT gives 64 bits, and says so
     if function is None or any(is_there(value) and name not in read for name, value in tree.args.items()):
-        raise InvalidExpression(f"{text!r} is not an aggregate. Possible: {_POSSIBLE}.")
+        raise InvalidExpression(f"{called or text!r} is not one of Skyband's aggregates. Possible: {_POSSIBLE}.")
     inner = tree.this
     if inner is None:  # sqlglot reads COUNT(), but no other without an argument
         raise InvalidExpression(f"{text!r} does not say what it counts. Write COUNT(*) to count rows.")

@@ -13,14 +13,13 @@ before any pair is scored (`Check`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from skyband.errors import InvalidExpression
-from skyband.expressions import functions
 from skyband.expressions.bounds import Bound, absolute, bound_of, constant, difference, either, product, sum_of
 from skyband.expressions.exact_values import (
     EXACT,
@@ -37,7 +36,15 @@ from skyband.expressions.exact_values import (
     own_scales,
     written_out,
 )
-from skyband.expressions.lines import COMPARISONS, FUNCTIONS, OPERATORS, any_of, distance_of, is_two, not_a_number
+from skyband.expressions.lines import (
+    COMPARISONS,
+    FUNCTIONS,
+    OPERATORS,
+    branches_of,
+    distance_of,
+    is_two,
+    not_a_number,
+)
 from skyband.expressions.wide import WIDE, Sum, Term, read_term, template, terms_of
 
 if TYPE_CHECKING:
@@ -45,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class ExactLines(Kinds):
-    """Straight lines of Python, one for each node of a tree; nothing in them branches, so loops over them vectorise."""
+    """Lines in which values are of these kinds."""
 
     def __init__(
         self,
@@ -54,12 +61,9 @@ class ExactLines(Kinds):
         labels: Sequence[tuple[bytes, int]] = (),
         distances: dict[str, int] | None = None,
     ) -> None:
-        super().__init__(columns, "v" if distances is None else "w")
-        self.calls: dict[str, Callable[..., Any]] = {}
+        super().__init__(columns, schema, "v" if distances is None else "w")
         self.sums: list[Sum] = []
         self._terms: dict[int, Term] = {}  # by node, so that none is read twice
-        self._number = {column.name: number for number, column in enumerate(columns)}
-        self._schema = schema
         self._labels = dict(labels)
         self._distances = distances  # by column: which distance it is; then these stand for the columns
 
@@ -128,7 +132,7 @@ class ExactLines(Kinds):
         return written_out(written)
 
     def _column(self, node: exp.Column, text: str) -> Value:
-        number = self._number[node.name]
+        number = self._numbers[node.name]
         column, column_type = self._columns[number], self._schema.field(node.name).type
         if pa.types.is_boolean(column_type):
             raise not_a_number(node, text)
@@ -141,7 +145,7 @@ class ExactLines(Kinds):
 
     def _distance(self, name: str, squared: bool) -> Value:
         assert self._distances is not None
-        number = self._number[name]
+        number = self._numbers[name]
         column = self._columns[number]
         bound = bound_of(self._schema.field(name).type) if column.kind == FLOAT else lambda bounds: bounds[number]
         far = None if bound is None else absolute(difference(bound, bound))
@@ -152,10 +156,7 @@ class ExactLines(Kinds):
         return self._new(f"{plain} * {plain}")
 
     def _call(self, node: exp.Expr, text: str) -> Value:
-        called = functions.find(node.name)
-        assert called is not None, "the parser has found it"
-        name = f"call_{len(self.calls)}"
-        self.calls[name] = called
+        name = self._callee(node)
         arguments = [self._argument(self.value(part, text), part, text) for part in node.expressions]
         return self._new(f"1.0 * {name}({', '.join(arguments)})")
 
@@ -213,7 +214,7 @@ class ExactLines(Kinds):
             return None
         slots = list(zip(*(term.columns for term in read), strict=True))
         types = [{self._schema.field(name).type for name in names} for names in slots]
-        kinds = {self._columns[self._number[name]].kind for names in slots for name in names}
+        kinds = {self._columns[self._numbers[name]].kind for names in slots for name in names}
         numbers = list(zip(*(term.numbers for term in read), strict=True))
         varying = [i for i, written in enumerate(numbers) if len(set(written)) > 1]
         if kinds != {FLOAT} or any(len(some) > 1 for some in types):
@@ -230,7 +231,7 @@ class ExactLines(Kinds):
         if bound is not None and max(map(abs, bound(()))) > EXACT:
             return None
         lines = tuple(_renamed(line) for line in code.lines)
-        columns = [tuple(self._number[name] for name in names) for names in slots]
+        columns = [tuple(self._numbers[name] for name in names) for names in slots]
         weights = [tuple(float(written) for written in numbers[i]) for i in varying]
         used = " ".join([*lines, _renamed(value.text)])
         sides = tuple("".join(s for s in "ab" if re.search(rf"\b{s}s{i}\b", used)) for i in range(len(fields)))
@@ -307,77 +308,32 @@ class ExactLines(Kinds):
         return replace(self._new(line, like.kind, like.scale, bound), is_time=any(value.is_time for value in among))
 
     def _case(self, node: exp.Expr, text: str) -> Value:
-        from sqlglot import exp
-
-        if isinstance(node, exp.If):
-            branches, otherwise = [node], node.args.get("false")
-        else:
-            branches, otherwise = node.args["ifs"], node.args.get("default")
-        results = [branch.args["true"] for branch in branches]
-        values = [self.value(part, text) for part in results]
+        branches, otherwise = branches_of(node)
+        values = [self.value(result, text) for _, result in branches]
         values.append(Value("np.nan", NULL) if otherwise is None else self.value(otherwise, text))
         *values, value = self._alike(values, node, text)
-        for branch, result in zip(reversed(branches), reversed(values), strict=True):
-            if node is not branch and node.this is not None:
-                condition = self.truth(exp.EQ(this=node.this.copy(), expression=branch.this.copy()), text)[0]
-            else:
-                condition = self.truth(branch.this, text)[0]
-            value = self._as(value, f"{result.text} if {condition} else {value.text}", [result, value])
+        for (condition, _), result in zip(reversed(branches), reversed(values), strict=True):
+            met = self.truth(condition, text)[0]
+            value = self._as(value, f"{result.text} if {met} else {value.text}", [result, value])
         return value
 
     # -- conditions --------------------------------------------------------------------------------------------------
 
-    def truth(self, node: exp.Expr, text: str) -> tuple[str, str]:
-        """Write the lines of a condition; returns the names of "it is true" and of "it is false"."""
-        from sqlglot import exp
-
-        match node:
-            case exp.Paren():
-                return self.truth(node.this, text)
-            case exp.Boolean():
-                return (str(bool(node.this)), str(not node.this))
-            case exp.Not():
-                true, false = self.truth(node.this, text)
-                return false, true
-            case exp.And() | exp.Or():
-                (t1, f1), (t2, f2) = self.truth(node.this, text), self.truth(node.expression, text)
-                both, either = ("&", "|") if isinstance(node, exp.And) else ("|", "&")
-                return self._new(f"{t1} {both} {t2}").text, self._new(f"{f1} {either} {f2}").text
-            case exp.Column() if self._is_truth(node):
-                value = f"{node.table}{self._number[node.name]}"
-                return self._new(f"{value} == 1.0").text, self._new(f"{value} == 0.0").text
-            case exp.Is() if isinstance(node.expression, exp.Null):
-                asked = self._compared(node.this, text)
-                is_float = asked.kind not in (WHOLE, TEXT, NULL)
-                other, signs = (asked.text, ("!=", "==")) if is_float else ("NULL", ("==", "!="))
-                name = "NULL" if asked.kind == NULL else asked.text
-                true, false = (self._new(f"{name} {sign} {other}").text for sign in signs)
-                return true, false
-            case exp.Is() if isinstance(node.expression, exp.Boolean):
-                met = self.truth(node.this, text)[0 if node.expression.this else 1]
-                return met, self._new(f"not {met}").text
-            case exp.In() if node.expressions:
-                equal = [exp.EQ(this=node.this.copy(), expression=other.copy()) for other in node.expressions]
-                return self.truth(any_of(equal), text)
-            case exp.Between():
-                low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
-                high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
-                return self.truth(exp.And(this=low, expression=high), text)
-        if type(node).__name__ in COMPARISONS:
-            return self._comparison(node, text)
-        raise InvalidExpression(f"{node.sql('spark')!r} in {text!r} is not a condition that is true or false.")
+    def _is_null(self, node: exp.Expr, text: str) -> tuple[str, str]:
+        value = self._compared(node, text)
+        if value.kind in (WHOLE, TEXT, NULL):
+            name = "NULL" if value.kind == NULL else value.text
+            return self._line(f"{name} == NULL"), self._line(f"{name} != NULL")
+        return self._line(f"{value.text} != {value.text}"), self._line(f"{value.text} == {value.text}")
 
     def _comparison(self, node: exp.Expr, text: str) -> tuple[str, str]:
         x, y = self._alike([self._compared(part, text) for part in (node.this, node.expression)], node, text)
         true, false = (f"({line.format(x.text, y.text)})" for line in COMPARISONS[type(node).__name__])
         if x.kind == FLOAT:
-            return self._new(true).text, self._new(false).text
+            return self._line(true), self._line(false)
         unknown = any_unknown(x, y)
-        known = self._new(f"not ({unknown})" if unknown else "True").text
-        return self._new(f"{true} & {known}").text, self._new(f"{false} & {known}").text
-
-    def _is_truth(self, node: exp.Expr) -> bool:
-        return pa.types.is_boolean(self._schema.field(node.name).type)
+        known = self._line(f"not ({unknown})" if unknown else "True")
+        return self._line(f"{true} & {known}"), self._line(f"{false} & {known}")
 
     def _compared(self, node: exp.Expr, text: str) -> Value:
         """As `value`, but a column of truth values is as good."""
@@ -385,7 +341,7 @@ class ExactLines(Kinds):
 
         inner = node.unnest()
         if isinstance(inner, exp.Column) and self._is_truth(inner):
-            return Value(f"{inner.table}{self._number[inner.name]}")
+            return Value(self._column_name(inner))
         if isinstance(inner, exp.Boolean):
             return Value("1.0" if inner.this else "0.0")
         return self.value(node, text)

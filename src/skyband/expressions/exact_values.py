@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from skyband.errors import InvalidExpression
 from skyband.expressions.bounds import Bound, constant, product
+from skyband.expressions.lines import StraightLines
 from skyband.expressions.scores import is_number
 
 if TYPE_CHECKING:
@@ -140,19 +141,16 @@ def common_scale(values: list[Value]) -> int | None:
     return None if scales is None else max(scales)
 
 
-class Kinds:
+class Kinds(StraightLines):
     """Lines that turn values of one kind into values of another."""
 
-    def __init__(self, columns: Sequence[Column], prefix: str) -> None:
-        self.lines: list[str] = []
+    def __init__(self, columns: Sequence[Column], schema: pa.Schema, prefix: str) -> None:
+        super().__init__({column.name: number for number, column in enumerate(columns)}, schema, prefix)
         self.checks: list[Check] = []
         self._columns = columns
-        self._prefix = prefix  # of the names in these lines
 
     def _new(self, text: str, kind: str = FLOAT, scale: int = 0, bound: Bound | None = None) -> Value:
-        name = f"{self._prefix}{len(self.lines)}"
-        self.lines.append(f"{name} = {text}")
-        return Value(name, kind, scale, bound)
+        return Value(self._line(text), kind, scale, bound)
 
     def _time(self, written: str, text: str) -> Value:
         """A time that is written out."""

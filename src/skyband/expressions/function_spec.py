@@ -20,6 +20,7 @@ class RowFunction(NamedTuple):
     spark: Spark
     bits: int = 0  # of a whole number
     scale: int = 0  # of a decimal, which is a whole number of its last digit
+    digits: int = 0  # of a decimal: how many it has
 
 
 def operand_of(node: exp.Expr) -> Any:

@@ -169,6 +169,7 @@ def _to_decimal(node: exp.Expr, category: str, scale: int) -> RowFunction | str 
         lambda x: f"TRY_CAST(CONCAT(CAST({x} AS STRING), 'E{more}') AS DECIMAL({digits}, 0))",
         (10**digits).bit_length(),
         behind,
+        digits,
     )
 
 

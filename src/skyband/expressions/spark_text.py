@@ -28,7 +28,7 @@ def to_spark(tree: exp.Expr, text: str) -> str:
     number, kind = _for_spark(tree, text), kind_of(tree)
     if not kind.is_whole:
         return cast_to(number, "DOUBLE").sql(dialect="spark")
-    if kind.scale:
+    if kind.is_decimal:
         return _as_decimal(number.sql(dialect="spark"), kind)
     fitting = number if _fits(tree) else _checked(number, text)
     return cast_to(fitting, "BIGINT").sql(dialect="spark")
@@ -38,6 +38,8 @@ def _as_decimal(number: str, kind: Kind) -> str:
     """A whole number of the last digit as a decimal, in Spark SQL."""
     digits, scale = kind.type.precision, kind.scale
     shown = f"DECIMAL({digits}, {scale})"
+    if not scale:
+        return f"CAST({number} AS {shown})"
     if digits + scale < MOST_DIGITS:
         power = f"CAST('1E-{scale}' AS DECIMAL({scale}, {scale}))"
         return f"CAST(CAST({number} AS DECIMAL({digits}, 0)) * {power} AS {shown})"

@@ -82,9 +82,16 @@ def to_moment(node: exp.Expr, category: str) -> RowFunction | str | None:
     target = time_of(node)
     zone = target.tz if target is not None else None
     name = "TIMESTAMP_NTZ" if zone is None else "TIMESTAMP"
+    given = time_of(node.this.unnest())
     match category:
-        case "timestamp" if time_of(node.this.unnest()) == target:
+        case "timestamp" if given == target:
             return RowFunction("time", lambda x: x, lambda x: x)
+        case "timestamp" if zone is None:
+            return RowFunction(
+                "time",
+                lambda x: in_utc(x, given).dt.replace_time_zone(None).dt.cast_time_unit("us"),
+                lambda x: without_zone(x, given),
+            )
         case "text":
             suffix = "" if zone is None else "Z"
 

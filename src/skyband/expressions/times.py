@@ -41,10 +41,9 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
         elif isinstance(node, exp.Interval):
             node.meta[_TYPE], node.meta[_VALUE] = _SPAN, pa.scalar(_span(node, text), _SPAN)
         elif isinstance(node, exp.Cast) and node.to.is_type(*exp.DataType.TEMPORAL_TYPES):
-            kind = pa.date32() if node.to.is_type("date") else time_of(node.this.unnest()) or stamp
-            kind = pa.timestamp("us") if node.to.is_type("timestampntz") or not _is_moment(kind, node) else kind
+            kind = _cast_to(node, stamp)
             if _is_written(node):
-                _write(node, pa.date32() if node.to.is_type("date") else stamp, text)
+                _write(node, kind, text)
             else:
                 node.meta[_TYPE] = kind
         elif isinstance(node, exp.TimestampTrunc) and (kind := time_of(node.this.unnest())) is not None:
@@ -119,9 +118,14 @@ def _is_written(node: exp.Expr) -> bool:
     return isinstance(literal, exp.Literal) and bool(literal.is_string)
 
 
-def _is_moment(kind: pa.DataType, node: exp.Cast) -> bool:
-    """Can what a time is cast from keep its type?"""
-    return bool(node.to.is_type("date") or pa.types.is_timestamp(kind))
+def _cast_to(node: exp.Cast, stamp: pa.DataType) -> pa.DataType:
+    """The type that a cast gives: a timestamp keeps its own, and others become one as the columns have it."""
+    if node.to.is_type("date"):
+        return pa.date32()
+    if node.to.is_type("timestampntz"):
+        return pa.timestamp("us")
+    kind = time_of(node.this.unnest())
+    return kind if kind is not None and pa.types.is_timestamp(kind) else stamp
 
 
 def _write(node: exp.Expr, kind: pa.DataType, text: str) -> None:

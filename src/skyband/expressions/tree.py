@@ -322,11 +322,11 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
         raise _mixed(text, batch.schema) from None
     except pl.exceptions.PolarsError:
         raise _mixed(text, batch.schema) from None
-    if expression.kind.is_whole and not expression.kind.scale:
+    if expression.kind.is_whole and not expression.kind.is_decimal:
         scores = _in_64_bits(scores, text)
     if len(scores) != batch.num_rows:  # an expression of constants only
         scores = scores.new_from_index(0, batch.num_rows) if batch.num_rows else scores.clear()
-    if expression.kind.scale:
+    if expression.kind.is_decimal:
         return _as_decimals(scores, expression.kind)
     given = scores.to_arrow()
     return given.cast(pa.string()) if scores.dtype == pl.String else given

@@ -53,13 +53,19 @@ class Kind(NamedTuple):
     is_float: bool = False
     bits: int = 0
     scale: int = 0  # of a decimal: its digits behind the point
+    digits: int = 0  # all of them, where CAST says how many; else they are those that its bits may take
+
+    @property
+    def is_decimal(self) -> bool:
+        return self.scale > 0 or self.digits > 0
 
     @property
     def type(self) -> pa.DataType:
         """That of the numbers, as they are shown."""
         if not self.is_whole:
             return pa.float64()
-        return pa.decimal128(min(len(str(2**self.bits)), MOST_DIGITS), self.scale) if self.scale else pa.int64()
+        digits = self.digits or min(len(str(2**self.bits)), MOST_DIGITS)
+        return pa.decimal128(digits, self.scale) if self.is_decimal else pa.int64()
 
 
 _OTHER: Final = Kind(False)  # text, truth, null
@@ -100,7 +106,7 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
         if function is not None:
             if is_to_decimal(node):  # of digits; behind other casts a column stays as it is
                 node.set("this", _in_parentheses(operand.copy(), kind_of(operand)))
-            whole = Kind(True, bits=function.bits, scale=function.scale)
+            whole = Kind(True, bits=function.bits, scale=function.scale, digits=function.digits)
             return {"whole": whole, "float": _A_FLOAT}.get(function.gives, _OTHER)
     parts = list(node.iter_expressions())
     match node:
@@ -212,8 +218,9 @@ def _together(parts: list[exp.Expr]) -> Kind:
     if not whole:
         return _OTHER
     scale = max(kind_of(part).scale for part in whole)
+    digits = {(kind.digits, kind.scale) for kind in map(kind_of, whole)}
     bits = [_scaled(part, scale) for part in whole]
-    return Kind(True, bits=max(bits), scale=scale)
+    return Kind(True, bits=max(bits), scale=scale, digits=digits.pop()[0] if len(digits) == 1 else 0)
 
 
 def _scaled(part: exp.Expr, scale: int) -> int:
@@ -259,7 +266,7 @@ def _rounded(node: exp.Expr) -> Kind:
     kind = kind_of(node.this)
     if not kind.scale:
         return kind
-    up, wider = isinstance(node, exp.Ceil), kind._replace(bits=kind.bits + 1)
+    up, wider = isinstance(node, exp.Ceil), kind._replace(bits=kind.bits + 1, digits=0)
     x, one = node.this, _number(10**kind.scale)
     # FLOOR(x) is x - ((x % 1 + 1) % 1), whichever sign % takes; CEIL(x) is -FLOOR(-x).
     rest = _in_parentheses(exp.Mod(this=_in_parentheses(x.copy(), kind), expression=one), kind)
@@ -275,7 +282,7 @@ def _added(node: exp.Expr) -> Kind:
     kind = _together(list(node.iter_expressions()))
     if kind.is_whole and kind.bits == WIDEST:
         kind = kind._replace(bits=max(_narrow(part) for part in node.iter_expressions()))
-    return kind._replace(bits=kind.bits + 1)
+    return kind._replace(bits=kind.bits + 1, digits=0)
 
 
 def _multiplied(parts: list[exp.Expr]) -> Kind:

@@ -1,4 +1,4 @@
-"""Generates a loop for one expression, from a template and the expression's own lines, and compiles it.
+"""Generates the loops for one expression, from templates and the expression's own lines, and compiles them.
 
 This is the only place that turns text into code. The lines come from checked trees (`expressions/`), the templates from
 the package; no text of the user gets in, as tests/expressions/test_pairs.py shows.
@@ -7,13 +7,46 @@ the package; no text of the user gets in, as tests/expressions/test_pairs.py sho
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
+from numba.core.errors import NumbaError
 
+from skyband.errors import InvalidExpression
 from skyband.kernels.compiling import cached
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedLoops(ABC):
+    """The loops around the lines of one score, as attributes; each is compiled when it is first called."""
+
+    TEMPLATES: ClassVar[Mapping[str, str]]  # by the name of a loop
+    _loops: dict[str, Callable[..., Any]] = field(default_factory=dict, init=False)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in self.TEMPLATES:
+            raise AttributeError(name)
+        if name not in self._loops:
+            self._loops[name] = self._compile(name)
+        return self._loops[name]
+
+    @abstractmethod
+    def _compile(self, name: str) -> Callable[..., Any]:
+        """The loop of that name around the lines of the score."""
+
+
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Say in our words why numba cannot compile what a user wrote."""
+    try:
+        yield
+    except NumbaError as error:
+        raise InvalidExpression(f"numba cannot compile {what} numba says: {str(error).strip()[:600]}") from None
 
 
 def filled(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:

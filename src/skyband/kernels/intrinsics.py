@@ -1,8 +1,8 @@
-"""LLVM operations that numba does not offer: a choice without a branch, wider registers, moving whole records.
+"""LLVM operations that numba does not offer: a choice without a branch, wider registers, copying whole records.
 
 `choose` takes one of two numbers without a branch, for loops in which the processor would mispredict. `widen` makes the
-loops of a function use the widest registers. `move_rows` and `copy_row` move whole records, which numba moves field by
-field; `row_at` reads one without checking for a negative index.
+loops of a function use the widest registers. `copy_row` copies a whole record, which numba copies field by field;
+`row_at` reads one without checking for a negative index.
 """
 
 from __future__ import annotations
@@ -44,19 +44,6 @@ def widen(_: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(), codegen
-
-
-@intrinsic
-def move_rows(_: Any, array: Any, to: Any, at: Any, count: Any) -> Any:
-    """array[to:to + count] = array[at:at + count], whether these overlap or not. Nothing checks the bounds."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = signature.args[0]
-        target, source = (_pointer(context, builder, kind, arguments[0], index) for index in arguments[1:3])
-        cgutils.raw_memmove(builder, target, source, arguments[3], _size(context, kind))
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, types.intp, types.intp), codegen
 
 
 @intrinsic

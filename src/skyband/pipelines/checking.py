@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from skyband.pipelines.columns import columns_of
 from skyband.pipelines.leaderboards import RESERVED
 from skyband.pipelines.mistakes import together
 from skyband.pipelines.model import Pipeline, Query, Sink, Source
-from skyband.sql.run import ask
+from skyband.sql.recognise import recognise
 
 POSTGRESQL: Final = "jdbc:postgresql:"
 
@@ -31,6 +31,7 @@ class Report:
 
     queries: tuple[str, ...]  # a line for each
     notes: tuple[str, ...]
+    statements: Mapping[str, Statement] = field(default_factory=dict)  # by query, so that nobody reads them again
 
 
 def check(pipeline: Pipeline) -> Report:
@@ -40,11 +41,13 @@ def check(pipeline: Pipeline) -> Report:
     for name, source in pipeline.sources.items():
         with _remembered(mistakes):
             schemas[name] = _columns(pipeline, source)
-    lines, notes = [], []
+    lines, notes, statements = [], [], {}
     for query in pipeline.queries.values():
         with _remembered(mistakes):
-            line, unknown = _check_query(pipeline, query, schemas)
+            statement = understood(pipeline, query)
+            line, unknown = _check_query(pipeline, query, statement, schemas)
             lines.append(line)
+            statements[query.name] = statement
             if unknown:
                 notes.append(
                     f"The columns of {', '.join(unknown)} are known only to Spark: query {query.name!r} is checked "
@@ -64,18 +67,20 @@ def check(pipeline: Pipeline) -> Report:
     missing = sorted(name for name in pipeline.secret_names() if name not in os.environ)
     if missing:
         notes.append(f"The environment must have {', '.join(missing)} when the pipeline runs.")
-    return Report(tuple(lines), tuple(notes))
+    return Report(tuple(lines), tuple(notes), statements)
 
 
-def _check_query(pipeline: Pipeline, query: Query, schemas: Mapping[str, pa.Schema | None]) -> tuple[str, list[str]]:
+def _check_query(
+    pipeline: Pipeline, query: Query, statement: Statement, schemas: Mapping[str, pa.Schema | None]
+) -> tuple[str, list[str]]:
     """What is said of a query, and the inputs whose columns are not known. Raises what is wrong with it."""
-    statement = understood(pipeline, query)
     by_input = {one.name: schemas.get(source_of(pipeline, query, one.name)) for one in statement.leaves}
     unknown = [name for name, schema in by_input.items() if schema is None]
     for name in query.to:
         check_address(pipeline, pipeline.sinks[name])
     if not unknown:
-        spec = spec_of(pipeline, query, {name: schema for name, schema in by_input.items() if schema is not None})
+        known = {name: schema for name, schema in by_input.items() if schema is not None}
+        spec = spec_of(pipeline, query, statement, known)
         for name in query.to:
             check_sink(pipeline, pipeline.sinks[name], spec)
     return f"{query.name}: from {', '.join(by_input)} to {', '.join(query.to)}", unknown
@@ -181,10 +186,10 @@ def source_of(pipeline: Pipeline, query: Query, name: str) -> str:
     return by_name[name.lower()]
 
 
-def spec_of(pipeline: Pipeline, query: Query, schemas: dict[str, pa.Schema]) -> QuerySpec:
-    """What a query asks of sources with these columns."""
+def spec_of(pipeline: Pipeline, query: Query, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
+    """What a query asks, by its statement, of sources with these columns."""
     try:
-        return ask(query.sql, schemas)
+        return recognise(statement, schemas)
     except SkybandError as error:
         raise _in_query(pipeline, query, error) from error
 

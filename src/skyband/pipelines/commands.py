@@ -6,7 +6,7 @@ They import their modules when they run.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +19,7 @@ from rich.markup import escape
 from skyband.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from skyband.dialect.statement import Statement
     from skyband.pipelines.metrics import Metrics
     from skyband.pipelines.model import Address, Pipeline
     from skyband.pipelines.progress import View
@@ -68,7 +69,7 @@ def run(
 
     console = Console()
     pipeline = load(file)
-    check_file(pipeline)
+    statements = check_file(pipeline).statements
     where = _where_to_serve(pipeline, address, asked=serve or ui)
     refuse_dead_services(pipeline)
     with _reported(debug), open_view(console, as_json=log is Log.json) as view, _interrupts() as interrupted:
@@ -78,13 +79,14 @@ def run(
         if metrics and metrics_port:
             metrics.serve(metrics_port, metrics_address)
         with _served(pipeline, where, metrics, open_page=ui) as served:
-            _follow(pipeline, view, interrupted, metrics, served, debug=debug, available_now=available_now)
+            _follow(pipeline, statements, view, interrupted, metrics, served, debug=debug, available_now=available_now)
     if interrupted:
         Console(stderr=True).print("Stopped. The next `skyband run` continues from here.", highlight=False)
 
 
 def _follow(
     pipeline: Pipeline,
+    statements: Mapping[str, Statement],
     view: View,
     interrupted: _Interrupt,
     metrics: Metrics | None,
@@ -101,7 +103,7 @@ def _follow(
     spark = start_session(pipeline, log_file=None if debug else _log_file(pipeline))
     interrupted.take_over()  # Spark's own way with Ctrl-C is to cancel what runs
     try:
-        running = Running(spark, pipeline, view.show, AVAILABLE_NOW if available_now else None, served)
+        running = Running(spark, pipeline, view.show, AVAILABLE_NOW if available_now else None, served, statements)
         running.start()
         try:
             for figures in running.follow(interrupted):

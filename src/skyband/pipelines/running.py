@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from skyband.dialect.statement import Statement
 from skyband.engines.spark.failures import gave_up_too_soon, readable
 from skyband.engines.spark.processor import STATE_NAME
 from skyband.engines.spark.sharing import QUESTION
@@ -44,7 +45,10 @@ class Running:
         show: Show,
         trigger: str | None = None,
         served: ServedPipeline | None = None,
+        statements: Mapping[str, Statement] | None = None,
     ) -> None:
+        """`statements`: those of the queries, where `check` has read them."""
+        self._statements = statements
         self._spark, self._pipeline, self._show, self._served = spark, pipeline, show, served
         self._trigger = trigger or pipeline.trigger
         self._writers: dict[str, DataStreamWriter] = {}
@@ -58,7 +62,7 @@ class Running:
     def start(self) -> None:
         """Check everything against the real sources, then start every stream."""
         try:
-            streams = streams_of(self._spark, self._pipeline)
+            streams = streams_of(self._spark, self._pipeline, self._statements)
             targets = {stream.name: self._begun(stream) for stream in streams}
             for stream in streams:
                 self._start(stream, targets[stream.name])

@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 
 from skyband.core.emit import gives_windows
 from skyband.dialect.query_spec import QuerySpec
+from skyband.dialect.statement import Statement
 from skyband.engines.spark import schema_of
 from skyband.engines.spark.plan import BUCKETS_SETTING, DEFAULT_BUCKETS
 from skyband.engines.spark.sharing import QUESTION, clock_column, number_of
@@ -27,7 +28,8 @@ from skyband.pipelines.checkpoints import Asked, Checkpoint, asked_by
 from skyband.pipelines.model import Pipeline, Query, Source
 from skyband.pipelines.secrets import resolve
 from skyband.pipelines.sources import bad_records_of, rows_of
-from skyband.sql.run import answer_given, multi_query
+from skyband.sql.run import answer_to
+from skyband.sql.spark import multi_query
 
 MOST_BYTES: Final = 1 << 21  # of one packed answer, for all answers of a micro-batch to be brought to this process
 BAD_RECORDS: Final = "_bad_records"  # behind the name of a source: the query that writes its bad records
@@ -87,15 +89,23 @@ class _Asked:
     """A query, with its sources and what it means."""
 
     query: Query
+    statement: Statement
     inputs: dict[str, DataFrame]
     meaning: QuerySpec
     asked: Asked
 
 
-def streams_of(spark: SparkSession, pipeline: Pipeline) -> list[Stream]:
-    """All streams of a pipeline; mistakes in it are found here, before anything runs."""
+def streams_of(
+    spark: SparkSession, pipeline: Pipeline, statements: Mapping[str, Statement] | None = None
+) -> list[Stream]:
+    """All streams of a pipeline; mistakes in it are found here, before anything runs. `statements`: those of its
+    queries, where they have been read."""
     sources = {name: rows_of(spark, pipeline, source) for name, source in pipeline.sources.items()}
-    asked = [_understood(spark, pipeline, query, sources) for query in pipeline.queries.values()]
+    read = statements or {}
+    asked = [
+        _asked(spark, pipeline, query, read.get(query.name) or understood(pipeline, query), sources)
+        for query in pipeline.queries.values()
+    ]
     streams = []
     for name in sources:
         sharing = [one for one in asked if _stream(one) == name and _clock(one) is not None]
@@ -106,16 +116,17 @@ def streams_of(spark: SparkSession, pipeline: Pipeline) -> list[Stream]:
     return streams
 
 
-def _understood(spark: SparkSession, pipeline: Pipeline, query: Query, sources: Mapping[str, DataFrame]) -> _Asked:
-    statement = understood(pipeline, query)
+def _asked(
+    spark: SparkSession, pipeline: Pipeline, query: Query, statement: Statement, sources: Mapping[str, DataFrame]
+) -> _Asked:
     names = dict.fromkeys(source_of(pipeline, query, one.name) for one in statement.leaves)
     inputs = {name: sources[name] for name in names}
-    meaning = spec_of(pipeline, query, {name: schema_of(df) for name, df in inputs.items()})
+    meaning = spec_of(pipeline, query, statement, {name: schema_of(df) for name, df in inputs.items()})
     for sink in query.to:
         check_sink(pipeline, pipeline.sinks[sink], meaning)
     columns = {name: df.schema.simpleString() for name, df in inputs.items()}
     buckets = str(spark.conf.get(BUCKETS_SETTING, str(DEFAULT_BUCKETS)))
-    return _Asked(query, inputs, meaning, asked_by(pipeline, query, columns, buckets))
+    return _Asked(query, statement, inputs, meaning, asked_by(pipeline, query, columns, buckets))
 
 
 def _stream(one: _Asked) -> str | None:
@@ -171,7 +182,7 @@ def _shared(name: str, source: str, several: Mapping[str, _Asked], checkpoint: C
 
 def _alone(spark: SparkSession, pipeline: Pipeline, one: _Asked) -> Stream:
     name = one.query.name
-    answers = answer_given(one.query.sql, one.inputs)
+    answers = answer_to(one.statement, one.inputs, spec=one.meaning)
     mode = "append" if gives_windows(one.meaning.query.emit) else "update"
     output = Output(_as_they_are, None, key_of(one.meaning), one.query.to, one.asked, spec=one.meaning)
     return Stream(name, answers, mode, {name: output}, _checkpoint(spark, pipeline, f"query_{name}"))

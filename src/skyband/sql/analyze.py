@@ -11,18 +11,38 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core.encoding.inputs import Held, Source, in_batches
+from skyband.core.explain import analyzed, explained
 from skyband.core.plan import Draft, Measured, Read
 from skyband.core.problem import Running
 from skyband.core.registry import problem_of
 from skyband.dialect.query_spec import ONLY, Lookup, QuerySpec
 from skyband.errors import InvalidInput
 from skyband.sql.answers import projected
+from skyband.sql.embedded import start_embedded, with_queries
+from skyband.sql.inputs import Inputs
+from skyband.sql.spark import rows_in_spark, run_on_spark
 
 PIECES = 64  # in which the rows of a table are pushed, so that there is more than one moment to look at
 FEWEST_ROWS = 500
 
 
-def draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: bool, sieve: str | None = None) -> Draft:
+def explain(spec: QuerySpec, inputs: Inputs, *, analyze: bool) -> Any:
+    """The plan of a query; `analyze`: and what it does when it runs over its inputs, to their end."""
+    if inputs.on_spark:
+        sieve = problem_of(spec.query).sieve_on_spark(rows_in_spark(spec, inputs), spec.query)
+        draft = _draft_of(spec, inputs.schemas, on_spark=True, sieve=sieve)
+        return (
+            analyzed(draft, _measure_on_spark(run_on_spark(spec, inputs), inputs.data)) if analyze else explained(draft)
+        )
+    spec, sources = with_queries(spec, inputs.data)
+    draft = _draft_of(spec, inputs.schemas, on_spark=False)
+    if not analyze:
+        return explained(draft)
+    pieces = {name: _in_pieces(source) for name, source in sources.items()}
+    return analyzed(draft, _measure(start_embedded(spec, pieces), spec))
+
+
+def _draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: bool, sieve: str | None = None) -> Draft:
     """The query with what is known of its inputs; `schemas` by the names they were given as."""
     reads = []
     for name, rows in spec.rows.items():
@@ -41,7 +61,7 @@ def _asked_then(spec: QuerySpec | None) -> Iterator[str]:
         yield from _asked_then(spec.then)
 
 
-def in_pieces(source: Source) -> Source:
+def _in_pieces(source: Source) -> Source:
     """The same rows, a whole table in smaller batches."""
     if not source.is_whole:
         return source
@@ -50,7 +70,7 @@ def in_pieces(source: Source) -> Source:
     return source._replace(batches=Held(table.to_batches(max_chunksize=size)))
 
 
-def measure(running: Running, spec: QuerySpec) -> Measured:
+def _measure(running: Running, spec: QuerySpec) -> Measured:
     """Run it to its end, and see what it holds and how long it takes on the way."""
     held, costs, seconds, rows_in, rows_out = [], [], 0.0, 0, 0
     answers: Iterator[pa.Table] = running.answers
@@ -83,7 +103,7 @@ def measure(running: Running, spec: QuerySpec) -> Measured:
     )
 
 
-def measure_on_spark(answer: Any, inputs: Mapping[str, Any]) -> Measured:
+def _measure_on_spark(answer: Any, inputs: Mapping[str, Any]) -> Measured:
     """The same of batch DataFrames: how long Spark takes for all of it. What its workers hold cannot be seen here."""
     if answer.isStreaming:
         raise InvalidInput(

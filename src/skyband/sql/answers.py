@@ -102,7 +102,7 @@ class Shower:
 def _said_in_spark(lines: Any, spec: QuerySpec) -> Any:
     """What is asked of the lines of windows, of each window in one place."""
     from skyband.engines.spark import schema_of
-    from skyband.engines.spark.part import by_window
+    from skyband.engines.spark.projection import by_window
 
     schema = schema_of(lines)
     kind = _said_of(schema.empty_table(), spec).schema

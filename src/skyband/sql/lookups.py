@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
@@ -19,6 +20,10 @@ from skyband.dialect.reading import quoted
 from skyband.errors import InvalidInput
 
 _ROW, _OTHER = "row", "other"
+_FEW = 8  # a batch is small if the table has more than so many rows for each of its rows
+
+Hashes = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.int64]
 
 
 def looked_up(source: Source, lookup: Lookup, table: Source) -> Source:
@@ -38,6 +43,7 @@ class _Matcher:
         self._lookup, self._source = lookup, table
         pairs = [(schema.field(mine).type, table.schema.field(its).type) for mine, its in lookup.on]
         self._types = [common_key_type(dict(enumerate(pair))) for pair in pairs]  # type: ignore[arg-type]
+        self._names = [str(number) for number in range(len(pairs))]
 
     @cached_property
     def _table(self) -> pa.RecordBatch:
@@ -47,11 +53,18 @@ class _Matcher:
     def _keys(self) -> pl.DataFrame:
         return self._frame(self._table, [its for _, its in self._lookup.on], _OTHER)
 
+    @cached_property
+    def _hashed(self) -> tuple[Hashes, Places]:
+        """The hashes of all keys in ascending order, and the rows that have them."""
+        hashes = self._hash(self._keys)
+        order = np.argsort(hashes, kind="stable")
+        return hashes[order], order
+
     def with_partners(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = self._frame(batch, [mine for mine, _ in self._lookup.on], _ROW)
-        names = [str(number) for number in range(len(self._types))]
+        keys = self._keys if batch.num_rows * _FEW > self._table.num_rows else self._near(rows)
         # Null is like nothing, NaN is one value, and so are both zeros.
-        found = rows.join(self._keys, on=names, how=self._lookup.how, maintain_order="left_right")  # type: ignore[arg-type]
+        found = rows.join(keys, on=self._names, how=self._lookup.how, maintain_order="left_right")  # type: ignore[arg-type]
         kept = batch.take(found[_ROW].to_arrow())
         if not self._lookup.added:
             return kept.select(batch.schema.names)
@@ -59,11 +72,21 @@ class _Matcher:
         columns = [*kept.columns, *(partners.column(name) for _, name in self._lookup.added)]
         return pa.record_batch(columns, schema=self._lookup.schema)
 
+    def _near(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The keys of the table that these rows may have: a join hashes all that it is given, each time."""
+        hashes, places = self._hashed
+        wanted = np.unique(self._hash(rows))
+        first, end = np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right")
+        found = [places[begin:until] for begin, until in zip(first[first < end], end[first < end], strict=True)]
+        return self._keys[np.sort(np.concatenate(found))] if found else self._keys.head(0)
+
+    def _hash(self, frame: pl.DataFrame) -> Hashes:
+        return frame.select(self._names).hash_rows().to_numpy()
+
     def _frame(self, batch: pa.RecordBatch, columns: list[str], row: str) -> pl.DataFrame:
         """The keys in the types in which they are compared, and the number of each row."""
         keys = {
-            str(n): _key(batch.column(name), kind)
-            for n, (name, kind) in enumerate(zip(columns, self._types, strict=True))
+            n: _key(batch.column(name), kind) for n, name, kind in zip(self._names, columns, self._types, strict=True)
         }
         made = pl.from_arrow(pa.table({row: np.arange(batch.num_rows), **keys}))
         assert isinstance(made, pl.DataFrame)

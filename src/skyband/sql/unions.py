@@ -26,7 +26,7 @@ def with_unions(statement: Statement, schemas: Schemas) -> Schemas:
     for union in statement.unions:
         if union.name.lower() in made:
             continue  # it was made before
-        made[union.name.lower()] = _schema(union, [_columns(part, schemas) for part in union.parts])
+        made[union.name.lower()] = _schema(union, [_columns(union, part, schemas) for part in union.parts])
     return made
 
 
@@ -43,15 +43,15 @@ def united(
     }
 
 
-def _rows(part: Statement, schemas: Schemas) -> tuple[Rows, dict[str, pa.Schema]]:
-    """What a part takes of its inputs, and the columns of those."""
+def _rows(union: Union, part: Statement, schemas: Schemas) -> tuple[Rows, dict[str, pa.Schema]]:
+    """What a part takes of its inputs, and the columns of those. The first part names the columns of all."""
     known = with_unions(part, schemas)
     given = {one.name: known[one.name.lower()] for one in part.inputs}
-    return plain_rows(part, given), given
+    return plain_rows(part, given, by_place=part is not union.parts[0]), given
 
 
-def _columns(part: Statement, schemas: Schemas) -> pa.Schema:
-    rows, given = _rows(part, schemas)
+def _columns(union: Union, part: Statement, schemas: Schemas) -> pa.Schema:
+    rows, given = _rows(union, part, schemas)
     return rows.schema(given[rows.name])
 
 
@@ -85,6 +85,8 @@ def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
         scale = max(a.scale, b.scale)
         digits = max(a.precision - a.scale, b.precision - b.scale) + scale
         return pa.decimal128(digits, scale) if digits <= MOST_DIGITS else None
+    if all(pa.types.is_integer(kind) for kind in (a, b)):
+        return pa.decimal128(20, 0)  # of uint64 and a signed type: no whole number of 64 bits holds both
     is_number = [pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (a, b)]
     return pa.float64() if all(is_number) else None
 
@@ -109,7 +111,7 @@ def _here(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: pa.Sc
                 f"UNION ALL in this process is of tables: whose rows of {union.name!r} come first, a stream does not "
                 "say. Give tables, or run the statement on Spark."
             )
-        rows, _ = _rows(part, schemas)
+        rows, _ = _rows(union, part, schemas)
         sources.append(prepared(rereadable(given, [rows]), rows))
 
     def batches() -> Any:
@@ -124,7 +126,7 @@ def _in_spark(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: p
     whole = None
     for part in union.parts:
         given, _ = united(part, data, schemas, on_spark=True)
-        rows, known = _rows(part, schemas)
+        rows, known = _rows(union, part, schemas)
         df = prepared_in_spark(given, rows, known).toDF(*schema.names)
         whole = df if whole is None else whole.union(df)
     return whole

@@ -8,20 +8,20 @@ import pytest
 
 import skyband as sb
 from skyband.core.plan import Plan
+from skyband.engines.spark.bucket_job import BUCKET, PREFIX, TIE
 from skyband.engines.spark.gathering import packer
 from skyband.engines.spark.pages import Tally, read_table
-from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE
-from skyband.problems.rows.spark import TopKRecipe
+from skyband.problems.rows.spark import TopKJob
 from skyband.problems.rows.spark_candidates import GROUP, SCORE, WEIGHT, weigher
 
 NAN = float("nan")
 
 
-def recipe(k: int, window: sb.Window, per: tuple[str, ...] = ()) -> TopKRecipe:
+def job(k: int, window: sb.Window, per: tuple[str, ...] = ()) -> TopKJob:
     fields = [("t", pa.int64()), *((name, pa.int64()) for name in per)]
     schema = pa.schema([*fields, (SCORE, pa.float64())])
     query = sb.TopK(k=k, by=SCORE, window=window, per=per)
-    return TopKRecipe(
+    return TopKJob(
         window=window,
         ticks=window.ticks(schema),
         schema=schema,
@@ -37,13 +37,13 @@ def recipe(k: int, window: sb.Window, per: tuple[str, ...] = ()) -> TopKRecipe:
     )
 
 
-def weights(asked: TopKRecipe, *batches: tuple[list[int | None], list[float | None]]) -> list[list[int | None]]:
+def weights(asked: TopKJob, *batches: tuple[list[int | None], list[float | None]]) -> list[list[int | None]]:
     arrays = [(pa.array(times, pa.int64()), pa.array(scores, pa.float64())) for times, scores in batches]
     return [column.to_pylist() for column in weigher(asked)(iter(arrays))]
 
 
 def test_a_row_stands_for_those_that_are_ruled_out() -> None:
-    asked = recipe(1, sb.tumbling(10, on="t"))
+    asked = job(1, sb.tumbling(10, on="t"))
     #          pane 0: best is 3; pane 1; a null and a NaN score; two rows without a time
     times = [1, 2, 3, 11, 12, 4, 5, None, None]
     scores = [1.0, 3.0, 2.0, 7.0, 7.0, None, NAN, 9.0, None]
@@ -51,7 +51,7 @@ def test_a_row_stands_for_those_that_are_ruled_out() -> None:
 
 
 def test_the_latest_row_of_a_batch_goes_on_to_move_the_watermark() -> None:
-    asked = recipe(1, sb.tumbling(10, on="t"))
+    asked = job(1, sb.tumbling(10, on="t"))
     first = ([1, 3, None, 2], [5.0, 1.0, 9.0, 4.0])  # the latest is the worst
     second = ([4, 6, 5], [1.0, None, NAN])  # it has no score, and another row stands for it
     assert weights(asked, first, second, ([None], [1.0])) == [[3, 0, 1, None], [1, 2, None], [1]]
@@ -65,7 +65,7 @@ def test_the_sum_of_the_weights_is_the_number_of_rows() -> None:
         times = [None if rng.random() < 0.1 else int(time) for time in rng.integers(-50, 50, 200)]
         scores = [None if rng.random() < 0.1 else float(score) for score in rng.integers(0, 9, 200)]
         batches.append((times, scores))
-    found = weights(recipe(2, sb.sliding(13, every=5, on="t")), *batches)
+    found = weights(job(2, sb.sliding(13, every=5, on="t")), *batches)
     assert sum(weight or 0 for batch in found for weight in batch) == 800
     assert sum(weight is not None for batch in found for weight in batch) < 400
 
@@ -75,19 +75,19 @@ def table(times: list[int], scores: list[float], **others: list[int]) -> pa.Tabl
     return pa.table({name: pa.array(values) for name, values in columns.items()})
 
 
-def gathered(asked: TopKRecipe, rows: pa.Table) -> tuple[pa.Table, Tally]:
+def gathered(asked: TopKJob, rows: pa.Table) -> tuple[pa.Table, Tally]:
     (prepared,) = asked.gatherer().gather(iter(rows.to_batches()))
     return prepared
 
 
 def test_rows_that_tie_exactly_are_told_apart_by_their_contents() -> None:
-    rows, tally = gathered(recipe(3, sb.tumbling(10, on="t")), table([5] * 1_000, [1.0] * 1_000))
+    rows, tally = gathered(job(3, sb.tumbling(10, on="t")), table([5] * 1_000, [1.0] * 1_000))
     assert rows.column(TIE).to_pylist() == [997, 998, 999], "the ones that rank first when they come in by tie"
     assert tally.rows_in == 1_000
 
 
 def test_a_column_that_orders_rows_decides_before_their_contents() -> None:
-    asked = recipe(3, sb.tumbling(10, on="t", order="t"))
+    asked = job(3, sb.tumbling(10, on="t", order="t"))
     rows, _ = gathered(asked, table([5] * 10, [1.0] * 10))
     assert rows.num_rows == 10
 
@@ -96,14 +96,14 @@ def test_a_column_that_orders_rows_decides_before_their_contents() -> None:
     ("size", "every", "ends"), [(20, 10, {20: 2, 30: 2}), (25, 10, {20: 1, 30: 2, 40: 1})], ids=["even", "uneven"]
 )
 def test_the_tally_says_when_rows_will_be_late(size: int, every: int, ends: dict[int, int]) -> None:
-    asked = recipe(9, sb.sliding(size, every=every, on="t"))
+    asked = job(9, sb.sliding(size, every=every, on="t"))
     _, tally = gathered(asked, table([4, 5, 12, 15], [1.0, 2.0, 3.0, 4.0]))
     assert dict(zip(tally.ends.tolist(), tally.rows.tolist(), strict=True)) == ends
     assert tally.late(30) == sum(rows for end, rows in ends.items() if end <= 30)
 
 
 def test_a_page_for_each_bucket_and_the_counts_with_the_first() -> None:
-    asked = recipe(1, sb.tumbling(10, on="t"), per=("g",))
+    asked = job(1, sb.tumbling(10, on="t"), per=("g",))
     rows = table([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], **{PREFIX + "1": [7, 8, 7, 9], GROUP: [7, 8, 7, 9]})
     rows = rows.append_column(BUCKET, pa.array([2, 0, 2, 0], pa.int32()))
     (pages,) = packer(asked)(iter(rows.to_batches()))
@@ -113,7 +113,7 @@ def test_a_page_for_each_bucket_and_the_counts_with_the_first() -> None:
 
 
 def test_counts_travel_even_if_no_row_does() -> None:
-    asked = recipe(1, sb.tumbling(10, on="t"))
+    asked = job(1, sb.tumbling(10, on="t"))
     (pages,) = packer(asked)(iter(table([1, 2], [NAN, NAN]).to_batches()))
     assert pages.select(["bucket", "rows_in", "rows_unranked"]).to_pylist() == [
         {"bucket": 0, "rows_in": 2, "rows_unranked": 2}

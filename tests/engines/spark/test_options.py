@@ -35,21 +35,21 @@ def told(df: DataFrame, others: dict[str, DataFrame], query: Any) -> str:
     from skyband.problems.subscriptions import spark as subscriptions
 
     more: Any = None
-    recipe: Any
+    job: Any
     match query:
         case sb.TopK():
-            recipe, more = objects.resolve(df, query, None)
+            job, more = objects.resolve(df, query, None)
         case sb.TopKForEach():
-            recipe = subscriptions.resolve(df, query)
+            job = subscriptions.resolve(df, query)
         case sb.TopKPairs():
-            recipe = pairs.resolve(df, query)
+            job = pairs.resolve(df, query)
         case sb.TopKAcross():
-            recipe = across._resolve(others["which"], query, query.stream or "few")
+            job = across._resolve(others["which"], query, query.stream or "few")
         case _:
             join = joins.resolve({name: others[name] for name in JOINED}, query)
-            recipe, more = join.recipe, join.merge and inspect.getclosurevars(join.merge).nonlocals["query"]
+            job, more = join.job, join.merge and inspect.getclosurevars(join.merge).nonlocals["query"]
     jumps = isinstance(query, sb.TopK | sb.TopKForEach | sb.TopKAcross) and without_jumps(df, query) is not df
-    return f"{replace(recipe, fingerprint='')} {more} {jumps}"
+    return f"{replace(job, fingerprint='')} {more} {jumps}"
 
 
 @pytest.mark.parametrize("is_stream", [False, True], ids=["batch", "stream"])

@@ -18,23 +18,23 @@ import skyband as sb
 from skyband.core.snapshot_pages import join
 from skyband.engines.spark import paged_state
 from skyband.engines.spark.bucket import BucketRunner
+from skyband.engines.spark.bucket_job import TIE
 from skyband.engines.spark.clock import Clock
 from skyband.engines.spark.pages import Tally, page_batch, read_table
 from skyband.engines.spark.processor import PAGES_NAME, STATE_NAME, processor_of
-from skyband.engines.spark.recipe import TIE
 from skyband.errors import SnapshotMismatch
 from skyband.problems.rows.planning import plan, specify
-from skyband.problems.rows.spark import TopKRecipe
+from skyband.problems.rows.spark import TopKJob
 from skyband.problems.rows.spark_candidates import SCORE
 
 SCHEMA = pa.schema([("t", pa.int64()), (SCORE, pa.float64())])
 KEY = (0,)
 
 
-def recipe(k: int = 1, **options: Any) -> TopKRecipe:
+def job(k: int = 1, **options: Any) -> TopKJob:
     query = sb.TopK(k=k, by=SCORE, window=sb.sliding(20, every=10, on="t"), **options)
     output = pa.schema([("window_start", pa.int64()), ("window_end", pa.int64())])
-    return TopKRecipe(
+    return TopKJob(
         window=query.window,
         ticks=query.window.ticks(SCHEMA),
         schema=SCHEMA,
@@ -70,7 +70,7 @@ def shown(rows: list[Row]) -> list[tuple[int, float]]:
 
 
 def test_a_timer_closes_the_windows_of_a_bucket_that_gets_no_rows() -> None:
-    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(job(), Clock(1), 16))
     assert shown(bucket.test(KEY, [page((5, 1.0, 0), (15, 2.0, 0))])) == []
     assert shown(bucket.setWatermark(9)) == []
     assert shown(bucket.setWatermark(10)) == [(10, 1.0)], "half-open: the window [-10, 10) ends where the watermark is"
@@ -79,7 +79,7 @@ def test_a_timer_closes_the_windows_of_a_bucket_that_gets_no_rows() -> None:
 
 
 def test_one_timer_at_a_time() -> None:
-    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(job(), Clock(1), 16))
     timers = []
     for time in (35, 15, 5):  # rows out of order: each window ends before those that hold the row before
         bucket.test(KEY, [page((time, 1.0, 0))])
@@ -91,7 +91,7 @@ def test_one_timer_at_a_time() -> None:
 
 
 def test_pages_of_several_partitions_come_in_by_time_then_tie() -> None:
-    bucket = bucket_of(BucketRunner(recipe(k=3, emit="changes"), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(job(k=3, emit="changes"), Clock(1), 16))
     bucket.test(KEY, [page((7, 1.0, 5), (3, 1.0, 0)), page((7, 1.0, 9))])
     table = read_table(bucket.setWatermark(10)[0].answer)
     assert table.column("t").to_pylist() == [7, 7, 3], "equal scores: the later one first"
@@ -101,14 +101,14 @@ def test_pages_of_several_partitions_come_in_by_time_then_tie() -> None:
 def test_rows_come_in_before_windows_close_only_below_another_stateful_operator(
     rows_first: bool, expected: list[tuple[int, float]]
 ) -> None:
-    bucket = bucket_of(BucketRunner(recipe(), Clock(1, rows_first=rows_first), 16))
+    bucket = bucket_of(BucketRunner(job(), Clock(1, rows_first=rows_first), 16))
     bucket.test(KEY, [page((5, 1.0, 0))])
     rows = bucket.processor.handleInputRows(KEY, iter([page((5, 9.0, 0))]), TimerValues(0, currentWatermarkInMs=10))
     assert shown(list(rows)) == expected
 
 
 def test_late_rows_that_were_ruled_out_early_are_counted() -> None:
-    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(job(), Clock(1), 16))
     bucket.test(KEY, [page((5, 1.0, 0))])
     bucket.setWatermark(20)
     tally = Tally(rows_in=12, ends=pa.array([20, 30]).to_numpy(), rows=pa.array([7, 5]).to_numpy())
@@ -116,9 +116,9 @@ def test_late_rows_that_were_ruled_out_early_are_counted() -> None:
     assert [(row.rows_in, row.rows_late) for row in rows] == [(12, 7)]
 
 
-@pytest.mark.parametrize("other", [BucketRunner(recipe(k=2), Clock(1), 16), BucketRunner(recipe(), Clock(1), 8)])
+@pytest.mark.parametrize("other", [BucketRunner(job(k=2), Clock(1), 16), BucketRunner(job(), Clock(1), 8)])
 def test_the_state_of_another_query_is_refused(other: BucketRunner) -> None:
-    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(job(), Clock(1), 16))
     bucket.test(KEY, [page((5, 1.0, 0))])
     stranger = bucket_of(other)
     stranger.updateValueState(STATE_NAME, KEY, bucket.peekValueState(STATE_NAME, KEY))
@@ -129,8 +129,8 @@ def test_the_state_of_another_query_is_refused(other: BucketRunner) -> None:
 @pytest.mark.parametrize("forgetful", [False, True], ids=["the worker stays", "another worker each time"])
 def test_state_in_pages_answers_as_state_in_one_value(monkeypatch: pytest.MonkeyPatch, forgetful: bool) -> None:
     """What is in the state is what its root leads to, no more, whoever ran the micro-batch before."""
-    whole = bucket_of(BucketRunner(recipe(k=3), Clock(1), 16))
-    paged = bucket_of(BucketRunner(recipe(k=3), Clock(1), 16))
+    whole = bucket_of(BucketRunner(job(k=3), Clock(1), 16))
+    paged = bucket_of(BucketRunner(job(k=3), Clock(1), 16))
     random = np.random.default_rng(1)
     for number in range(30):
         rows = [(10 * number + int(time), float(score), 0) for time, score in random.integers(0, 20, (40, 2))]
@@ -155,7 +155,7 @@ def test_a_session_is_not_trusted_where_the_committed_state_is_another(
     """A micro-batch that failed after this worker had done its part is done again, from the state before it."""
     monkeypatch.setattr(paged_state, "whole_bytes", 0)
     monkeypatch.setattr(paged_state, "new_bytes", new_bytes)
-    bucket = bucket_of(BucketRunner(recipe(), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(job(), Clock(1), 16))
     bucket.test(KEY, [page((5, 1.0, 0))])
     value, pages = bucket.peekValueState(STATE_NAME, KEY), dict(bucket.peekMapState(PAGES_NAME, KEY))
     assert bool(pages) == (new_bytes == 0)
@@ -171,8 +171,8 @@ def test_what_is_mostly_new_is_one_value_and_what_grows_slowly_is_pages(
     monkeypatch: pytest.MonkeyPatch, forgetful: bool
 ) -> None:
     monkeypatch.setattr(paged_state, "whole_bytes", 0)
-    bucket = bucket_of(BucketRunner(recipe(k=500), Clock(1), 16))
-    plain = bucket_of(BucketRunner(recipe(k=500), Clock(1), 16))
+    bucket = bucket_of(BucketRunner(job(k=500), Clock(1), 16))
+    plain = bucket_of(BucketRunner(job(k=500), Clock(1), 16))
     random = np.random.default_rng(1)
     depths = []
     for number, (start, rows) in enumerate([(0, 4_000), (0, 1), (0, 1), (40, 4_000), (40, 1), (80, 1)], start=1):
@@ -213,6 +213,6 @@ def test_where_only_its_state_is_asked_for_nothing_of_ours_is_imported() -> None
         pickle.load(sys.stdin.buffer).init(Handle())
         print(sorted(name for name in sys.modules if name.startswith(("skyband", "numba", "pandas"))))
     """
-    packed = cloudpickle.dumps(processor_of(BucketRunner(recipe(), Clock(1), 16)))
+    packed = cloudpickle.dumps(processor_of(BucketRunner(job(), Clock(1), 16)))
     done = subprocess.run([sys.executable, "-c", program], input=packed, capture_output=True, check=True)
     assert done.stdout.decode().split("\n")[:3] == [STATE_NAME, PAGES_NAME, "[]"]

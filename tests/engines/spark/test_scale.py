@@ -12,7 +12,7 @@ from engines.spark.streams import START_US, lines, run_stream, split, write_batc
 from pyspark.sql import SparkSession
 
 import skyband as sb
-from skyband.problems.rows.spark import part, resolve
+from skyband.problems.rows.spark import projection, resolve
 
 pytestmark = pytest.mark.spark
 
@@ -42,8 +42,8 @@ def test_a_group_with_nearly_all_rows_is_not_gathered(spark: SparkSession, tmp_p
     folder = write_batches(tmp_path / "in", split(table, 3))
     query = sb.TopK(k=5, by="value", window=WINDOW, per="id")
     whole = spark.read.parquet(str(folder))
-    recipe, score = resolve(whole, query, None)
-    gathered = part(whole, recipe, score).rows(whole, 16).groupBy(recipe.plain_names["id"]).count().collect()
+    job, score = resolve(whole, query, None)
+    gathered = projection(whole, job, score).rows(whole, 16).groupBy(job.plain_names["id"]).count().collect()
     files, panes = 6, 3
     assert dict(gathered)[7] <= (query.k + 1) * files * panes
     options: dict[str, Any] = {"k": 5, "by": "value", "window": WINDOW, "per": "id"}

@@ -43,7 +43,7 @@ def few_buckets(spark: SparkSession) -> Iterator[None]:
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_spark_adds_up_what_it_can_before_the_shuffle(spark: SparkSession, name: str) -> None:
     frames = {name: spark.createDataFrame(table) for name, table in QUESTIONS[name].inputs.items()}
-    panes = resolve(frames, sb.JoinAggregate(**OPTIONS[name])).recipe.panes
+    panes = resolve(frames, sb.JoinAggregate(**OPTIONS[name])).job.panes
     assert (panes is None) == (name in NOT_ADDED_UP_BY_SPARK)
 
 

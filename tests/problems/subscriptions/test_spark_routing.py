@@ -28,8 +28,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import skyband as sb
-from skyband.engines.spark.part import WEIGHT
-from skyband.engines.spark.recipe import BUCKET, tie
+from skyband.engines.spark.bucket_job import BUCKET, tie
+from skyband.engines.spark.projection import WEIGHT
 from skyband.problems.subscriptions import spark as subscriptions
 from skyband.problems.subscriptions.codec import SubscriptionsCodec
 from skyband.problems.subscriptions.session import SubscriptionsSession
@@ -213,10 +213,10 @@ def test_of_a_batch_too(spark: SparkSession, tmp_path: Path) -> None:
     asked = {**ASKED, "where": OTHERS["where"], "k": 1}
     expected = lines(sb.top_k(in_order, **asked, for_each=ODD))
     assert sorted(lines(for_others(df).toArrow()), key=str) == sorted(expected, key=str)
-    recipe = subscriptions.resolve(df, sb.TopKForEach(queries=ODD, **asked))
-    columns = [sf.col(name).alias(plain) for name, plain in recipe.plain_names.items()]
-    left = sifted(df.select(*columns, tie(df)), recipe).toArrow()
-    on = recipe.plain_names["ts"]
+    job = subscriptions.resolve(df, sb.TopKForEach(queries=ODD, **asked))
+    columns = [sf.col(name).alias(plain) for name, plain in job.plain_names.items()]
+    left = sifted(df.select(*columns, tie(df)), job).toArrow()
+    on = job.plain_names["ts"]
     counted = left.filter(pc.less(left[BUCKET], 0))
     timeless = counted.filter(pc.is_null(counted[on]))
     assert left.num_rows - counted.num_rows < MANY_ROWS / 4
@@ -231,7 +231,7 @@ def test_what_is_left_of_a_pane(worth: float) -> None:
     asked = sb.TopKForEach(**ASKED | OTHERS | {"k": "q.k"})
     sizes = asked.open(table.schema).sizes
     panes, ks = panes_of(sizes, 5_000_000), ODD["k"].to_pylist()
-    recipe: Any = SimpleNamespace(
+    job: Any = SimpleNamespace(
         query=asked,
         schema=table.schema,
         window=asked.window,
@@ -254,7 +254,7 @@ def test_what_is_left_of_a_pane(worth: float) -> None:
                 if None not in (row["symbol"], query["symbol"]) and row["symbol"] != query["symbol"]
             ]
             expected.update((best[-1], j % 4) for best in sorted(seen)[-query["k"] :])
-    sieve = QuerySieve(recipe, worth=worth)
+    sieve = QuerySieve(job, worth=worth)
     for _ in range(2):  # what it has seen before does not matter
         found = sieve.sift(table)
         assert found is not None
@@ -361,12 +361,12 @@ def test_what_is_equal_has_one_bucket_whatever_its_type(spark: SparkSession) -> 
                 where=f"`{name}` = q.x",
                 window=sb.tumbling(10, on="ts"),
             )
-            recipe = subscriptions.resolve(df, query)
-            if not recipe.meet_by:
+            job = subscriptions.resolve(df, query)
+            if not job.meet_by:
                 continue
             routed.append(name)
-            found = df.select("ts", bucket_of_row(df, recipe.meet_by, BUCKETS)).toArrow().sort_by("ts")
-            of_query = buckets_of_table(df, query.queries, recipe.meet_by, BUCKETS)
+            found = df.select("ts", bucket_of_row(df, job.meet_by, BUCKETS)).toArrow().sort_by("ts")
+            of_query = buckets_of_table(df, query.queries, job.meet_by, BUCKETS)
             assert found.column(1).to_pylist()[:5] == of_query.tolist()[:5], name
             assert found.column(1).to_pylist()[5] < 0, "null is equal to nothing"
     finally:

@@ -286,7 +286,7 @@ def test_any_number_of_queries(count: int) -> None:
         ({"where": " "}, "where must be a condition"),
         ({"where": "name = q.x"}, "not a number. What is no number"),
         ({"key": "k"}, None),
-        ({"for_each": pa.concat_tables([QUERIES, QUERIES])}, "two of these queries have the same"),
+        ({"for_each": pa.concat_tables([QUERIES, QUERIES])}, "Two of these queries have the same"),
         ({"for_each": [1, 2]}, "Queries are a table"),
         ({"per": "name"}, "cannot go with for_each="),
         ({"algorithm": "nothing"}, "No algorithm 'nothing'"),
@@ -330,6 +330,29 @@ def test_in_a_statement_too_k_and_size_may_be_columns() -> None:
             sb.sql(text, rows=ROWS, queries=QUERIES)
 
 
+def test_a_statement_that_means_a_join_with_a_table_is_told_how_to_write_it() -> None:
+    """Not by arguments of Python's."""
+    people = pa.table({"id": ["a", "b", "c"], "town": ["x", "y", "x"]})
+    comma = (
+        "SELECT {} FROM rows r [WINDOW 3 EVERY 3 ON t], people p WHERE r.name = p.id ORDER BY r.x DESC LIMIT 1 BY {}"
+    )
+    for shown, by, says in (
+        ("name", "p.town", "Two rows of 'people' have the same town"),
+        ("name, p.town", "p.id", "Here each row of people asks for a ranking, of which only id is shown"),
+        ("name", "p.town, r.name", "one for each value of columns of people"),
+    ):
+        with pytest.raises(sb.SkybandError, match=says) as caught:
+            sb.sql(comma.format(shown, by), rows=ROWS, people=people)
+        assert "write JOIN people" in str(caught.value)
+        assert "key=" not in str(caught.value)
+    joined = comma.replace(", people p WHERE", " JOIN people p ON")
+    assert sb.sql(joined.format("name", "p.town"), rows=ROWS, people=people).num_rows
+    assert sb.sql(joined.format("name, p.town", "p.id"), rows=ROWS, people=people).num_rows
+    assert sb.sql(joined.format("name", "p.town, r.name"), rows=ROWS, people=people).num_rows
+    with pytest.raises(sb.InvalidQuery, match="Two of these queries have the same town"):
+        sb.top_k(ROWS, k=1, by="x", window=sb.sliding(3), for_each=people, key="town")
+
+
 def test_statements_that_run_together_read_their_input_once() -> None:
     best, worst = (
         f"SELECT name FROM rows [WINDOW 2 ROWS EVERY 2 ROWS] ORDER BY x {way} LIMIT 1" for way in ("DESC", "ASC")
@@ -348,7 +371,7 @@ def test_a_batch_that_is_refused_changes_nothing() -> None:
         session.push(ROWS.select(["x"]))
     with pytest.raises(sb.InvalidInput, match="There is no query"):
         session.remove(["low", "middle"])
-    with pytest.raises(sb.InvalidQuery, match="two of these queries have the same"):
+    with pytest.raises(sb.InvalidQuery, match="Two of these queries have the same"):
         session.add(QUERIES)
     assert session.queries.num_rows == 2
     assert session.push(ROWS.slice(0, 1)).num_rows == 2

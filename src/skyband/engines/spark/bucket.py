@@ -16,10 +16,10 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, TimerValues, ValueState
 
+from skyband.engines.spark.bucket_job import BucketJob, BucketSession
 from skyband.engines.spark.clock import Clock
 from skyband.engines.spark.paged_state import PagedState
 from skyband.engines.spark.pages import Tally, answers, read_page
-from skyband.engines.spark.recipe import BucketSession, Recipe
 from skyband.errors import SnapshotMismatch
 
 _NO_TIMER: Final = -1
@@ -34,12 +34,12 @@ class Held(NamedTuple):
 
 
 class BucketRunner:
-    """Runs the query of a recipe in each bucket."""
+    """Runs the query of a job in each bucket."""
 
-    def __init__(self, recipe: Recipe, clock: Clock | None, buckets: int) -> None:
-        self._recipe = recipe
+    def __init__(self, job: BucketJob, clock: Clock | None, buckets: int) -> None:
+        self._job = job
         self._clock = clock  # None: rows alone move the window
-        self._fingerprint = f"{recipe.fingerprint} in {buckets} buckets"
+        self._fingerprint = f"{job.fingerprint} in {buckets} buckets"
         self._name = uuid4().hex  # of what workers keep: a query that was asked before may have had other functions
 
     def attach(self, handle: StatefulProcessorHandle, state: ValueState, pages: MapState) -> None:
@@ -52,7 +52,7 @@ class BucketRunner:
         rows_first = self._clock is None or self._clock.rows_first
         known = [] if watermark is None or rows_first else [session.advance(watermark)]
         before = session.stats()
-        known.append(self._recipe.take(session, pages))
+        known.append(self._job.take(session, pages))
         after = session.stats()
         late = after.rows_late - before.rows_late
         if watermark is not None and rows_first:
@@ -91,7 +91,7 @@ class BucketRunner:
         pages = PagedState((self._name, *key), self._pages, root and bytes(root), depth)
         session = pages.session
         if session is None:
-            session = self._recipe.open(key[-1], pages.read(), external_clock=self._clock is not None)
+            session = self._job.open(key[-1], pages.read(), external_clock=self._clock is not None)
         return session, timer_ms, Held(rows_held, bytes_held, pages)
 
     def _save(self, session: BucketSession, timer_ms: int, held: Held) -> dict[str, int]:

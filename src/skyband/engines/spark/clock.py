@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
-from skyband.engines.spark.recipe import CLOCK, Recipe, quoted
+from skyband.engines.spark.bucket_job import CLOCK, BucketJob, quoted
 from skyband.errors import InvalidQuery
 
 _DELAY: Final = "spark.watermarkDelayMs"  # in the metadata of a column that has a watermark
@@ -61,12 +61,12 @@ class Clock:
         return max(-(-ticks // self.ticks_per_ms) + self.shift_ms, 1) + self.behind_ms
 
 
-def with_clock(df: DataFrame, recipe: Recipe, lateness: int, on: str | None = None) -> tuple[DataFrame, Clock]:
+def with_clock(df: DataFrame, job: BucketJob, lateness: int, on: str | None = None) -> tuple[DataFrame, Clock]:
     """`df` with a watermark for the window's column: the user's own, or one that waits for `lateness` ticks.
 
-    `on` is what `df` calls that column, if not as the recipe does.
+    `on` is what `df` calls that column, if not as the job does.
     """
-    on = on or str(recipe.window.on)
+    on = on or str(job.window.on)
     marked = watermarked(df)
     if marked and marked != [on]:
         raise InvalidQuery(
@@ -79,14 +79,14 @@ def with_clock(df: DataFrame, recipe: Recipe, lateness: int, on: str | None = No
             return df, Clock(ticks_per_ms=1000, rows_first=not _is_prompt(df))
         # Rounded up: a shorter wait than asked for would drop rows.
         return df.withWatermark(on, f"{-(-lateness // 1000)} milliseconds"), Clock(ticks_per_ms=1000)
-    every = recipe.ticks.every
+    every = job.ticks.every
     ticks = wall_clock_us(quoted(on)) if isinstance(on_type, TimestampNTZType) else quoted(on).cast("long")
     if every:  # windows end on multiples of it, so the watermark has to say only which of these it has passed
         ticks, step, waits = ticks - sf.lit(lateness), every, 0
     else:
         step, waits = max(lateness, 1), min(lateness, 1)
     steps = sf.call_function("div", ticks - sf.pmod(ticks, sf.lit(step)), sf.lit(step)) if step > 1 else ticks
-    words = _TOO_FAR.format(on=str(recipe.window.on), step=step, most=_MOST_STEPS)
+    words = _TOO_FAR.format(on=str(job.window.on), step=step, most=_MOST_STEPS)
     far = sf.raise_error(sf.concat(sf.lit(words), quoted(on).cast("string")))
     millis = sf.when(sf.abs(steps) > sf.lit(_MOST_STEPS), far.cast("long")).otherwise(steps + sf.lit(_SHIFT_MS))
     df = df.withColumn(CLOCK, sf.timestamp_millis(millis))

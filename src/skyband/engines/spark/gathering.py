@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skyband.engines.spark.bucket_job import BUCKET, PREFIX, TIE, BucketJob
 from skyband.engines.spark.pages import BatchFunction, Ints, Tally, page_batch
-from skyband.engines.spark.recipe import BUCKET, TIE, Recipe
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.kernels.panes import Shape
 from skyband.windows import NEVER
@@ -19,23 +19,28 @@ from skyband.windows import NEVER
 GATHERED_ROWS: Final = 1 << 18
 _GATHERED_BYTES: Final = 1 << 26
 
+COPY: Final = PREFIX + "side"  # which of a row's copies it is; of each row one is 0. Checkpoints know it by this name
 
-def packer(recipe: Recipe) -> BatchFunction:
+Mask = npt.NDArray[np.bool_]
+Weights = npt.NDArray[np.int32]
+
+
+def packer(job: BucketJob) -> BatchFunction:
     """For mapInArrow: the rows of a partition as pages, one row a bucket."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_the_collector()
-        gatherer = recipe.gatherer()
+        gatherer = job.gatherer()
         for rows, tally in gatherer.gather(batches):
             yield page_batch(gatherer.pages(rows), tally)
 
     return pack
 
 
-def by_bucket(rows: pa.Table, recipe: Recipe) -> Iterator[tuple[int, pa.Table]]:
+def by_bucket(rows: pa.Table, job: BucketJob) -> Iterator[tuple[int, pa.Table]]:
     """At least one page, if an empty one: it carries the counts."""
-    columns = recipe.schema.names if recipe.in_any_order else [*recipe.schema.names, TIE]
-    if not recipe.is_spread or not rows.num_rows:
+    columns = job.schema.names if job.in_any_order else [*job.schema.names, TIE]
+    if not job.is_spread or not rows.num_rows:
         yield 0, rows.select(columns)
         return
     bucket = rows.column(BUCKET).to_numpy()
@@ -49,8 +54,8 @@ def by_bucket(rows: pa.Table, recipe: Recipe) -> Iterator[tuple[int, pa.Table]]:
 class Gatherer:
     """Prepares the rows of one partition, a large table at a time."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
+    def __init__(self, job: BucketJob) -> None:
+        self._job = job
 
     def gather(
         self, batches: Iterator[pa.RecordBatch], *, without_rows: bool = False
@@ -72,25 +77,41 @@ class Gatherer:
             yield self._prepared(waiting)
 
     def _prepared(self, batches: list[pa.RecordBatch]) -> tuple[pa.Table, Tally]:
-        names = {plain: name for name, plain in self._recipe.plain_names.items()}
+        names = {plain: name for name, plain in self._job.plain_names.items()}
         table = pa.Table.from_batches(batches).combine_chunks()
         return self.prepare(table.rename_columns([names.get(name, name) for name in table.column_names]))
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         """The rows of `table` that a session needs, and the counts of those they stand for."""
         timeless = self.timeless(table)
-        return self.typed(table, ~timeless), Tally(table.num_rows, int(timeless.sum()), 0)
+        return self.typed(table, ~timeless), self.tally(table, self.weights(table), timeless)
+
+    def weights(self, table: pa.Table) -> Weights:
+        """How many input rows each row stands for. Of the copies of a row, one is COPY 0 and counts."""
+        if COPY not in table.column_names:
+            return np.ones(table.num_rows, np.int32)
+        return (table.column(COPY).to_numpy() == 0).astype(np.int32)
+
+    def tally(self, table: pa.Table, weights: Weights, timeless: Mask, unranked: Mask | None = None) -> Tally:
+        """The counts of rows of these weights. Those with a rank count as late where all their windows have closed."""
+        out = timeless if unranked is None else timeless | unranked
+        without_rank = 0 if unranked is None else int(weights[unranked].sum())
+        tally = Tally(int(weights.sum()), int(weights[timeless].sum()), without_rank)
+        if self._job.by_pane:
+            times, shape = times_of(table.column(str(self._job.window.on))), self._job.shape
+            tally.ends, tally.rows = pane_tally(times[~out], weights[~out], shape)
+        return tally
 
     def pages(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """What was prepared, by the bucket it goes to."""
-        return by_bucket(rows, self._recipe)
+        return by_bucket(rows, self._job)
 
-    def timeless(self, table: pa.Table) -> npt.NDArray[np.bool_]:
+    def timeless(self, table: pa.Table) -> Mask:
         """Which rows have no time, so that no window by value can hold them?"""
-        on = self._recipe.window.on
+        on = self._job.window.on
         return np.zeros(table.num_rows, np.bool_) if on is None else np.asarray(table.column(on).is_null())
 
-    def typed(self, table: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Table:
+    def typed(self, table: pa.Table, kept: Mask) -> pa.Table:
         """The kept rows with the columns a session takes, in its types: Spark's depend on the settings of the day."""
         if not kept.all():
             table = table.filter(pa.array(kept))
@@ -100,7 +121,7 @@ class Gatherer:
     def types(self, table: pa.Table) -> pa.Schema:
         """The columns that a session takes, and behind them those of `table` that say where a row goes, and when."""
         extra = [table.schema.field(name) for name in (TIE, BUCKET) if name in table.column_names]
-        return pa.schema([*self._recipe.schema, *extra])
+        return pa.schema([*self._job.schema, *extra])
 
 
 def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:
@@ -112,7 +133,7 @@ def times_of(column: pa.Array | pa.ChunkedArray) -> Ints:
     return column.to_numpy(zero_copy_only=False)
 
 
-def pane_tally(times: Ints, weights: npt.NDArray[np.int32] | Ints, shape: Shape) -> tuple[Ints, Ints]:
+def pane_tally(times: Ints, weights: Weights | Ints, shape: Shape) -> tuple[Ints, Ints]:
     """Where the last windows of these rows end, and how many rows are in them. A landmark's never do."""
     counted = weights > 0
     if shape.whole == NEVER or not counted.any():

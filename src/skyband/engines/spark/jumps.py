@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
+from skyband.engines.spark.bucket_job import PREFIX, arrow_schema, quoted, tie
 from skyband.engines.spark.clock import wall_clock_us
-from skyband.engines.spark.recipe import PREFIX, arrow_schema, quoted, tie
 from skyband.windows import Window as RowsWindow
 from skyband.windows import span_ticks
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from skyband.core.snapshot_pages import WHOLE_BYTES, PagedSnapshot, join, split
-from skyband.engines.spark.recipe import BucketSession
+from skyband.engines.spark.bucket_job import BucketSession
 
 whole_bytes = WHOLE_BYTES  # a larger snapshot is kept in pages; tests set it to 0
 new_bytes = 1 << 22  # up to this size one that is mostly new is not; tests set it to 0

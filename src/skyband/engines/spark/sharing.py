@@ -27,14 +27,14 @@ from pyspark.sql.types import TimestampType
 
 from skyband.core.registry import problem_of
 from skyband.engines.spark.bucket import BucketRunner
+from skyband.engines.spark.bucket_job import PREFIX, BucketJob, quoted
 from skyband.engines.spark.checks import check_session
 from skyband.engines.spark.clock import Clock, watermarked, with_clock
 from skyband.engines.spark.gathering import GATHERED_ROWS
 from skyband.engines.spark.pages import ANSWER_COLUMNS, PAGE_COLUMNS, BatchFunction, page_batch, read_table, unpacker
-from skyband.engines.spark.part import WEIGHT, Part
 from skyband.engines.spark.plan import buckets_of, counts, output_type
 from skyband.engines.spark.processor import processor_of
-from skyband.engines.spark.recipe import PREFIX, Recipe, quoted
+from skyband.engines.spark.projection import WEIGHT, InputProjection
 from skyband.engines.spark.sieving import LATEST, counted
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.errors import InvalidQuery
@@ -68,19 +68,19 @@ class _Resolved(NamedTuple):
     """A query, resolved."""
 
     number: int
-    part: Part
+    projection: InputProjection
     where: Column | None
     on: str | None  # the column of time
-    rows: DataFrame  # as if the query were asked alone: for its columns only
+    rows: DataFrame  # as if the query ran alone: for its columns only
 
     @property
-    def recipe(self) -> Recipe:
-        return self.part.recipe
+    def job(self) -> BucketJob:
+        return self.projection.job
 
     @property
     def meant(self) -> Column | None:
         """The condition that a row must meet; None: the query sees every row."""
-        conditions = [condition for condition in (self.where, self.part.where) if condition is not None]
+        conditions = [condition for condition in (self.where, self.projection.where) if condition is not None]
         return reduce(Column.__and__, conditions) if conditions else None
 
 
@@ -101,25 +101,25 @@ def multi_query(df: DataFrame, queries: Mapping[str, SharedQuery]) -> MultiQuery
     State is kept by the name of a query, so that queries may come and go between two runs.
     """
     check_session(df)
-    parts = {name: _resolve(name, df, query) for name, query in queries.items()}
-    if len({part.number for part in parts.values()}) < len(parts):
-        raise InvalidQuery(f"Two of these names cannot be told apart: {', '.join(parts)}. Rename one.")
+    resolved = {name: _resolve(name, df, query) for name, query in queries.items()}
+    if len({one.number for one in resolved.values()}) < len(resolved):
+        raise InvalidQuery(f"Two of these names cannot be told apart: {', '.join(resolved)}. Rename one.")
     buckets = buckets_of(df)
-    mode = "update" if any(part.recipe.changes for part in parts.values()) else "append"
-    pages, clocks = _pages(df, parts, buckets)
-    runners = {part.number: BucketRunner(part.recipe, clocks[name], buckets) for name, part in parts.items()}
+    mode = "update" if any(one.job.changes for one in resolved.values()) else "append"
+    pages, clocks = _pages(df, resolved, buckets)
+    runners = {one.number: BucketRunner(one.job, clocks[name], buckets) for name, one in resolved.items()}
     packed = pages.groupBy(QUESTION, "bucket").transformWithState(
         processor_of(SharedRunner(runners)),
         outputStructType=f"{ANSWER_COLUMNS}, {QUESTION} int",
         outputMode=mode.capitalize(),
         timeMode="EventTime" if any(clocks.values()) else "None",
     )
-    for name, part in parts.items():
-        packed = packed.observe(f"skyband_{name}", *counts(sf.col(QUESTION) == part.number))
+    for name, one in resolved.items():
+        packed = packed.observe(f"skyband_{name}", *counts(sf.col(QUESTION) == one.number))
     return MultiQuery(
         packed,
-        {name: partial(_unpack, part) for name, part in parts.items()},
-        {name: partial(_unpacked, part) for name, part in parts.items()},
+        {name: partial(_unpack, one) for name, one in resolved.items()},
+        {name: partial(_unpacked, one) for name, one in resolved.items()},
         mode,
     )
 
@@ -128,48 +128,48 @@ def _resolve(name: str, df: DataFrame, shared: SharedQuery) -> _Resolved:
     rows = df if shared.columns is None else df.select(*map(quoted, shared.columns))
     where = None if shared.where is None else sf.expr(shared.where)
     problem = problem_of(shared.query)
-    part = problem.part_on_spark(name, {shared.name: rows, **shared.relations}, shared.query)
-    return _Resolved(number_of(name), part, where, problem.clock_column(shared.query) or None, rows)
+    projection = problem.projection_on_spark(name, {shared.name: rows, **shared.relations}, shared.query)
+    return _Resolved(number_of(name), projection, where, problem.clock_column(shared.query) or None, rows)
 
 
-def _pages(df: DataFrame, parts: Mapping[str, _Resolved], buckets: int) -> tuple[DataFrame, dict[str, Clock | None]]:
+def _pages(df: DataFrame, resolved: Mapping[str, _Resolved], buckets: int) -> tuple[DataFrame, dict[str, Clock | None]]:
     """Rows of PAGE_COLUMNS and QUESTION, with a watermark, and what that means to each query.
 
     Spark looks at the time of every row that passes a watermark, so it is set on the pages where a sieve in the JVM,
     which sees all rows, says the latest time.
     """
-    sieves = {part.number: part.part.sieve for part in parts.values() if part.part.sieve is not None}
-    on_pages = not watermarked(df) and any(part.number in sieves and part.meant is None for part in parts.values())
+    sieves = {one.number: one.projection.sieve for one in resolved.values() if one.projection.sieve is not None}
+    on_pages = not watermarked(df) and any(one.number in sieves and one.meant is None for one in resolved.values())
     clocks: dict[str, Clock | None] = {}
     if not on_pages:
-        df, clocks = _with_clocks(df, parts)
-    pack = _packer([(part.number, part.recipe) for part in parts.values()], sieves.keys())
-    pages = _rows_to_gather(df, parts, buckets).mapInArrow(pack, f"{PAGE_COLUMNS}, {QUESTION} int")
+        df, clocks = _with_clocks(df, resolved)
+    pack = _packer([(one.number, one.job) for one in resolved.values()], sieves.keys())
+    pages = _rows_to_gather(df, resolved, buckets).mapInArrow(pack, f"{PAGE_COLUMNS}, {QUESTION} int")
     if sieves:
-        asked = (sf.when(sf.col(QUESTION) == number, sieve.counts()) for number, sieve in sieves.items())
-        pages = counted(pages, sf.coalesce(*asked), TimestampType())
+        by_query = (sf.when(sf.col(QUESTION) == number, sieve.counts()) for number, sieve in sieves.items())
+        pages = counted(pages, sf.coalesce(*by_query), TimestampType())
     if on_pages:
-        pages, clocks = _with_clocks(pages, parts, LATEST)
+        pages, clocks = _with_clocks(pages, resolved, LATEST)
     return pages.drop(LATEST), clocks
 
 
 def _with_clocks(
-    df: DataFrame, parts: Mapping[str, _Resolved], on: str | None = None
+    df: DataFrame, resolved: Mapping[str, _Resolved], on: str | None = None
 ) -> tuple[DataFrame, dict[str, Clock | None]]:
     """`df` with the watermark of the query that waits least, and each query's own clock.
 
     `on` is what `df` calls the column of time, if not as the queries do.
     """
-    timed = {name: asked for name, asked in parts.items() if asked.recipe.by_pane}
+    timed = {name: one for name, one in resolved.items() if one.job.by_pane}
     if not timed:
-        return df, dict.fromkeys(parts)
-    columns = {str(asked.on) for asked in timed.values()}
+        return df, dict.fromkeys(resolved)
+    columns = {str(one.on) for one in timed.values()}
     if len(columns) > 1:
         raise InvalidQuery(f"Questions that share a stream measure one column, not {', '.join(sorted(columns))}.")
-    waits_ms = {name: -(-part.recipe.ticks.lateness // 1000) for name, part in timed.items()}
+    waits_ms = {name: -(-one.job.ticks.lateness // 1000) for name, one in timed.items()}
     least = min(waits_ms, key=lambda name: waits_ms[name])
     marked = df.schema
-    df, clock = with_clock(df, timed[least].recipe, timed[least].recipe.ticks.lateness, on or timed[least].on)
+    df, clock = with_clock(df, timed[least].job, timed[least].job.ticks.lateness, on or timed[least].on)
     own = df.schema == marked  # the stream came with a watermark, which is then everybody's
     return df, {
         name: None
@@ -177,29 +177,29 @@ def _with_clocks(
         else clock
         if own
         else replace(clock, behind_ms=waits_ms[name] - waits_ms[least])
-        for name in parts
+        for name in resolved
     }
 
 
-def _rows_to_gather(df: DataFrame, parts: Mapping[str, _Resolved], buckets: int) -> DataFrame:
+def _rows_to_gather(df: DataFrame, resolved: Mapping[str, _Resolved], buckets: int) -> DataFrame:
     """A struct for each query with what it needs of the row, or null; without rows that nobody needs."""
     needed = []
-    for asked in parts.values():
-        part, meant, kept = asked.part, asked.meant, f"{PREFIX}kept_{asked.number}"
-        columns = part.columns(buckets)
-        if part.weigh is not None:
-            df = df.withColumn(kept, part.weigh(meant))
+    for one in resolved.values():
+        projection, meant, kept = one.projection, one.meant, f"{PREFIX}kept_{one.number}"
+        columns = projection.columns(buckets)
+        if projection.weigh is not None:
+            df = df.withColumn(kept, projection.weigh(meant))
             columns.append(sf.col(kept).alias(WEIGHT))
         else:
             df = df.withColumn(kept, sf.lit(1) if meant is None else sf.when(meant, 1))
-        if part.copies is not None:
-            columns.append(part.copies(buckets).alias(COPIES))
-        needed.append(sf.when(sf.col(kept).isNotNull(), sf.struct(*columns)).alias(f"q{asked.number}"))
-    somebodys = sf.coalesce(*(sf.col(f"{PREFIX}kept_{asked.number}") for asked in parts.values())).isNotNull()
+        if projection.copies is not None:
+            columns.append(projection.copies(buckets).alias(COPIES))
+        needed.append(sf.when(sf.col(kept).isNotNull(), sf.struct(*columns)).alias(f"q{one.number}"))
+    somebodys = sf.coalesce(*(sf.col(f"{PREFIX}kept_{one.number}") for one in resolved.values())).isNotNull()
     return df.where(somebodys).select(*needed)
 
 
-def _packer(parts: list[tuple[int, Recipe]], counted_in_jvm: Collection[int]) -> BatchFunction:
+def _packer(jobs: list[tuple[int, BucketJob]], counted_in_jvm: Collection[int]) -> BatchFunction:
     """For mapInArrow: the rows of a partition as pages, one row a query and bucket.
 
     A query whose rows are counted in the JVM gets a last page when all rows have been read, which brings the counts of
@@ -209,9 +209,9 @@ def _packer(parts: list[tuple[int, Recipe]], counted_in_jvm: Collection[int]) ->
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_the_collector()
-        gatherers = [recipe.gatherer() for _, recipe in parts]
+        gatherers = [job.gatherer() for _, job in jobs]
         for group, is_last in _grouped(batches):
-            for position, (number, _) in enumerate(parts):
+            for position, (number, _) in enumerate(jobs):
                 mine = (_with_copies(batch.column(position).drop_null()) for batch in group)
                 for rows, tally in gatherers[position].gather(mine, without_rows=is_last and number in sieved):
                     page = page_batch(gatherers[position].pages(rows), tally)
@@ -246,16 +246,16 @@ def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[list[pa.Record
 
 
 def _unpacked(resolved: _Resolved, packed: list[bytes]) -> pa.Table:
-    schema, merge = resolved.recipe.output, resolved.part.merge
+    schema, merge = resolved.job.output, resolved.projection.merge
     tables = [read_table(page).select(schema.names) for page in packed]
     answers = pa.concat_tables(tables) if tables else schema.empty_table()
     return answers if merge is None else merge(answers)
 
 
 def _unpack(resolved: _Resolved, packed: DataFrame) -> DataFrame:
-    schema = output_type(resolved.rows.schema, resolved.recipe)
+    schema = output_type(resolved.rows.schema, resolved.job)
     pages = packed.where(sf.col(QUESTION) == resolved.number).select("answer")
-    return resolved.part.merged(pages.mapInArrow(unpacker(resolved.recipe.output.names), schema))
+    return resolved.projection.merged(pages.mapInArrow(unpacker(resolved.job.output.names), schema))
 
 
 class SharedRunner:
@@ -274,7 +274,7 @@ class SharedRunner:
 
     def wake(self, key: Any, timers: TimerValues) -> Iterator[Row]:
         runner = self._runners.get(key[0])
-        if runner is None:  # a query that is no longer asked
+        if runner is None:  # a query that no longer runs
             self._state.clear()
             self._pages.clear()
             return iter(())

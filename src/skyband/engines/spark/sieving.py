@@ -28,9 +28,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from skyband.engines.spark.bucket_job import PREFIX
 from skyband.engines.spark.clock import wall_clock_us
 from skyband.engines.spark.declarative import is_no_change
-from skyband.engines.spark.recipe import PREFIX
 from skyband.windows import NEVER, Ticks
 
 LATEST: Final = PREFIX + "latest"

@@ -14,8 +14,8 @@ from pyspark.sql import functions as sf
 from skyband.core import snapshots
 from skyband.core.encoding.output import free_name
 from skyband.core.snapshot_pages import join
+from skyband.engines.spark.bucket_job import PREFIX
 from skyband.engines.spark.processor import PAGES_NAME, STATE_NAME
-from skyband.engines.spark.recipe import PREFIX
 from skyband.engines.spark.sharing import QUESTION, number_of
 from skyband.errors import InvalidInput
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from skyband.core.checks import (
     as_given,
+    by_name,
     check_idle,
     check_jump,
     check_k,
@@ -50,7 +51,8 @@ def _check_id(id: object) -> str | tuple[str, ...]:
     return _column("id")(id[0] if isinstance(id, (list, tuple)) else id)
 
 
-def _check_value(value: object) -> str | tuple[tuple[str, str], ...]:
+def _check_value(value: Any) -> str | tuple[tuple[str, str], ...]:
+    value = by_name(value)
     if isinstance(value, Mapping) and value:
         return tuple(sorted((name, _column(f"value of {name!r}")(column)) for name, column in value.items()))
     return _column("value")(value)
@@ -115,6 +117,8 @@ def _check_bounds(bounds: Any, streams: tuple[str, ...], repeat: str | None) -> 
         if missing := [name for name in streams if name not in bounds]:
             raise InvalidQuery(f"bounds has nothing for the stream {missing[0]!r}.")
         pairs = [bounds[name] for name in streams]
+    elif isinstance(bounds, tuple) and len(bounds) == len(streams) and all(isinstance(each, tuple) for each in bounds):
+        pairs = list(bounds)  # as a query keeps them: `dataclasses.replace` gives them back
     else:
         pairs = [bounds] * len(streams)
     for pair in pairs:

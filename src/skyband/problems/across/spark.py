@@ -23,14 +23,22 @@ from pyspark.sql.types import StructType
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import AdHoc, best_of_parts, free_name
 from skyband.core.query import replace_unchecked
-from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
+from skyband.engines.spark.bucket_job import (
+    PREFIX,
+    BucketJob,
+    arrow_schema,
+    bucket,
+    check_no_jump,
+    check_order,
+    quoted,
+    tie,
+)
+from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.pages import Tally
-from skyband.engines.spark.part import Merge, Part
 from skyband.engines.spark.plan import output_type, run
-from skyband.engines.spark.recipe import PREFIX, Recipe, arrow_schema, bucket, check_no_jump, check_order, quoted, tie
+from skyband.engines.spark.projection import InputProjection, Merge
 from skyband.expressions import as_floats, check_exact
-from skyband.kernels.panes import shape_of
 from skyband.problems.across.codec import AcrossCodec, output_of
 from skyband.problems.across.operator import AcrossAnswer
 from skyband.problems.across.planning import idle_ticks, plan, specify
@@ -43,7 +51,7 @@ LATEST: Final = PREFIX + "latest"  # when an object's most recent row was: decid
 
 
 @dataclass(frozen=True)
-class AcrossRecipe(Recipe):
+class AcrossJob(BucketJob):
     """What a worker has to know of a top-k query across streams."""
 
     query: TopKAcross
@@ -69,21 +77,16 @@ class BucketCodec(AcrossCodec):
 class CountingGatherer(Gatherer):
     """Counts rows without a value, and those that may turn out to be late."""
 
-    _recipe: AcrossRecipe
+    _job: AcrossJob
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
-        timeless = self.timeless(table)
-        unranked = np.ones(table.num_rows, bool)
-        for name in dict.fromkeys(self._recipe.query.values):
+        unranked = ~self.timeless(table)
+        for name in dict.fromkeys(self._job.query.values):
             check_exact(table.column(name), f"value={name!r}")
             unranked &= np.isnan(as_floats(table.column(name), table.num_rows, "a value"))
-        unranked &= ~timeless
-        tally = Tally(table.num_rows, int(timeless.sum()), int(unranked.sum()))
-        ticks = self._recipe.ticks
-        if self._recipe.by_pane:
-            times = times_of(table.column(str(self._recipe.window.on)))[~timeless]
-            tally.ends, tally.rows = pane_tally(times, np.ones(len(times), np.int32), shape_of(ticks.size, ticks.every))
-        return self.typed(table, ~timeless), tally
+        rows, tally = super().prepare(table)
+        tally.rows_unranked = int(unranked.sum())
+        return rows, tally
 
 
 def top_k_across(data: DataFrame | Mapping[str, DataFrame], query: TopKAcross) -> DataFrame:
@@ -113,17 +116,17 @@ def top_k_across(data: DataFrame | Mapping[str, DataFrame], query: TopKAcross) -
 
 def _top_k(df: DataFrame, query: TopKAcross, stream: str) -> DataFrame:
     df = without_jumps(df, query)
-    mine = _part(df, query, stream)
-    answers = run(df, mine.recipe, mine.rows)
-    return mine.merged(answers) if mine.recipe.is_spread else answers.drop(LATEST)
+    mine = _projection(df, query, stream)
+    answers = run(df, mine.job, mine.rows)
+    return mine.merged(answers) if mine.job.is_spread else answers.drop(LATEST)
 
 
-def _part(df: DataFrame, query: TopKAcross, stream: str) -> Part:
-    recipe = _resolve(df, query, stream)
-    shown = StructType([field for field in output_type(df.schema, recipe) if field.name != LATEST])
-    return Part(
-        recipe,
-        columns=lambda buckets: _columns(df, recipe, buckets),
+def _projection(df: DataFrame, query: TopKAcross, stream: str) -> InputProjection:
+    job = _resolve(df, query, stream)
+    shown = StructType([field for field in output_type(df.schema, job) if field.name != LATEST])
+    return InputProjection(
+        job,
+        columns=lambda buckets: _columns(df, job, buckets),
         merge=best_of_all(query.k, None if query.recall is None else shown[-1].name),
         merged_type=shown,
     )
@@ -148,8 +151,8 @@ def best_of_all(k: int, recall: str | None = None) -> Merge:
     return merge
 
 
-def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
-    """The recipe for `query` over `df`, whose column `stream` names the stream of each row."""
+def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossJob:
+    """The job for `query` over `df`, whose column `stream` names the stream of each row."""
     added = [stream] if stream == STREAM else []
     whole = arrow_schema(df.drop(*added).schema)
     check_order(query.window, whole)
@@ -161,7 +164,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
     fields = [whole.field(name) for name in query.columns(query.values)]
     schema = pa.schema([*fields, *(pa.field(name, pa.string()) for name in added)])
     output = output_of(query, whole, str(query.emit)).schema
-    return AcrossRecipe(
+    return AcrossJob(
         window=query.window,
         ticks=ticks,
         schema=schema,
@@ -177,10 +180,10 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossRecipe:
     )
 
 
-def _columns(df: DataFrame, recipe: AcrossRecipe, buckets: int) -> list[Column]:
-    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
-    columns += [quoted(name) for name in recipe.added]
+def _columns(df: DataFrame, job: AcrossJob, buckets: int) -> list[Column]:
+    columns = [quoted(name).alias(plain) for name, plain in job.plain_names.items()]
+    columns += [quoted(name) for name in job.added]
     columns.append(tie(df))
-    if recipe.is_spread:
-        columns.append(bucket(recipe.query.ids, buckets))
+    if job.is_spread:
+        columns.append(bucket(job.query.ids, buckets))
     return columns

@@ -13,7 +13,7 @@ from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import check_name
 from skyband.dialect.query_spec import QuerySpec, Shown
 from skyband.dialect.ranking import ranking_of
-from skyband.dialect.reading import all_of, window_of
+from skyband.dialect.reading import all_of, shown_columns, window_of, written
 from skyband.dialect.statement import Statement
 from skyband.expressions.grammar import rewritten
 from skyband.problems.across.query import TopKAcross
@@ -128,26 +128,21 @@ def _combined(statement: Statement, by: exp.Expr, smallest: float) -> str:
 
 def _shown(statement: Statement, key: tuple[str, ...], values: Mapping[str, str], changes: bool) -> tuple[Shown, ...]:
     lead = ["at", "change", "rank", "score"] if changes else ["window_start", "window_end", "rank", "score"]
-    shown = [Shown(name, name, is_plain=True) for name in lead]
-    taken = set(lead)
+    items: list[tuple[str, str]] = []
     score = statement.take("order").expressions[0].this.unnest()
     for item in statement.items:
         if item.is_star:
-            listed: list[tuple[str, str]] = [(name, name) for name in (*key, *values)]
-        else:
-            tree = item.tree.unnest()
-            if item.is_named and tree == score:
-                continue  # the score itself
-            if not isinstance(tree, exp.Column) or (tree.name not in key and values.get(tree.table) != tree.name):
-                statement.refuse("You can select the object and its value in each stream", tree)
-            column = tree.name if tree.name in key else tree.table
-            plain = tree.name if tree.name in key else f"{tree.table}_{tree.name}"
-            listed = [(item.name if item.is_named else plain, column)]
-        for name, text in listed:
-            called = free_name(name, taken)
-            taken.add(called)
-            shown.append(Shown(called, text, is_plain=True))
+            items += [(name, name) for name in (*key, *values)]
+            continue
+        tree = item.tree.unnest()
+        if item.is_named and tree == score:
+            continue  # the score itself
+        if not isinstance(tree, exp.Column) or (tree.name not in key and values.get(tree.table) != tree.name):
+            statement.refuse("You can select the object and its value in each stream", tree)
+        column = tree.name if tree.name in key else tree.table
+        plain = tree.name if tree.name in key else f"{tree.table}_{tree.name}"
+        items.append((item.name if item.is_named else plain, column))
     if statement.recall is not None:
         # The query calls it by the first name that no stream and no object has.
-        shown.append(Shown(free_name("recall", taken), free_name("recall", {*lead, *key, *values}), is_plain=True))
-    return tuple(shown)
+        items.append(("recall", free_name("recall", {*lead, *key, *values})))
+    return shown_columns(lead, ((name, exp.column(written(column))) for name, column in items))

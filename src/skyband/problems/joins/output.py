@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +14,12 @@ from skyband import expressions
 from skyband.core.emit import WHOLE, gives_changes, gives_windows
 from skyband.core.encoding.decimals import as_decimals, fit_in_64_bits
 from skyband.core.encoding.output import places, sorted_places
-from skyband.core.encoding.schemas import whole_batch
+from skyband.core.encoding.schemas import plain_schema, whole_batch
 from skyband.core.operator import Codes, Ints
 from skyband.errors import AggregateOverflow, InvalidQuery
 from skyband.expressions.aggregates import bind_filter
 from skyband.problems.joins.codes import JoinCodes
-from skyband.problems.joins.columns import BoundJoin
+from skyband.problems.joins.columns import BoundJoin, bind
 from skyband.problems.joins.operator import Answer, JoinOperator
 from skyband.problems.joins.planning import direction, ranked
 from skyband.problems.joins.query import JoinAggregate
@@ -28,6 +28,12 @@ _CHANGES = pa.array(["upsert", "delete"])
 _WIDE = pa.decimal128(38)  # holds sums of more int64 than there can be
 
 Key = tuple[int, ...]
+
+
+def answer_schema(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    """The columns of the answer over inputs with these columns; raises what a session over them would."""
+    bound = bind(query, {name: plain_schema(schema) for name, schema in schemas.items()})
+    return GroupsOutput(query, bound).schema
 
 
 class Lines(NamedTuple):

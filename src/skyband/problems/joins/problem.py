@@ -109,11 +109,11 @@ class Joins(Problem[JoinAggregate]):
             return None
         return query.streams[0][1].window.on
 
-    def part_on_spark(self, called: str, data: Mapping[str, Any], query: JoinAggregate) -> Any:
+    def projection_on_spark(self, called: str, data: Mapping[str, Any], query: JoinAggregate) -> Any:
         from skyband.problems.joins import spark
 
         join = spark.resolve(data, query)
-        return join.part(join.tagged[query.streams[0][0]])
+        return join.projection(join.tagged[query.streams[0][0]])
 
     def matches(self, statement: Statement) -> bool:
         return statement.is_grouped or sql_rows.matches(statement)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from skyband.core import checks
-from skyband.core.checks import check_lateness, check_window, text, texts
+from skyband.core.checks import by_name, check_lateness, check_window, text, texts
 from skyband.core.emit import Emit, mode_of
 from skyband.core.query import Converted, Emits, Length, Names, Query, option
 from skyband.core.registry import problem_of
@@ -92,6 +92,7 @@ Inputs = Mapping[str, StreamInput | Relation | Window]
 def _check_inputs(inputs: Any) -> tuple[tuple[str, StreamInput | Relation], ...]:
     if isinstance(inputs, (StreamInput, Window)):
         inputs = {ONE_INPUT: inputs}
+    inputs = by_name(inputs)
     possible = "stream_input(window), relation() or a window"
     if not isinstance(inputs, Mapping) or not inputs:
         raise InvalidQuery(f"inputs must be, by name, {possible}; got {inputs!r}.")
@@ -116,7 +117,8 @@ def _check_inputs(inputs: Any) -> tuple[tuple[str, StreamInput | Relation], ...]
     return tuple(found)
 
 
-def _check_aggregates(aggregates: object) -> tuple[tuple[str, str], ...]:
+def _check_aggregates(aggregates: Any) -> tuple[tuple[str, str], ...]:
+    aggregates = by_name(aggregates)
     if not isinstance(aggregates, Mapping) or not aggregates:
         raise InvalidQuery(
             f"aggregates must be, by the name of their column, such as {{'n': 'COUNT(*)'}}; got {aggregates!r}."

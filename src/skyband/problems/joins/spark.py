@@ -26,10 +26,19 @@ from pyspark.sql.types import LongType, StructType
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.inputs import in_batches, read
 from skyband.core.query import replace_unchecked
+from skyband.engines.spark.bucket_job import (
+    BUCKET,
+    PREFIX,
+    BucketJob,
+    arrow_schema,
+    bucket_of_hash,
+    ends_for_all,
+    quoted,
+    tie,
+)
 from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.part import WEIGHT, Merge, Part
 from skyband.engines.spark.plan import run
-from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, bucket_of_hash, ends_for_all, quoted, tie
+from skyband.engines.spark.projection import WEIGHT, InputProjection, Merge
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import BoundInput, BoundJoin, bind
@@ -55,7 +64,7 @@ KEEP: Final = PREFIX + "keep"
 
 
 @dataclass(frozen=True)
-class JoinRecipe(Recipe):
+class JoinJob(BucketJob):
     """What a worker has to know of a join."""
 
     query: JoinAggregate  # what a bucket is asked
@@ -92,7 +101,7 @@ class JoinRecipe(Recipe):
 class Resolved:
     """A join over certain streams. Mistakes in it are found when it is made, before Spark runs anything."""
 
-    recipe: JoinRecipe
+    job: JoinJob
     bound: BoundJoin
     how: Partitioning | None
     streams: dict[str, DataFrame]
@@ -100,11 +109,11 @@ class Resolved:
     merge: Merge | None
     merged_type: StructType
 
-    def part(self, tagged: Mapping[str, Column], tie: Column | None = None) -> Part:
+    def projection(self, tagged: Mapping[str, Column], tie: Column | None = None) -> InputProjection:
         """Over rows of which these are the columns; `tie` is needed where the order of rows matters."""
-        return Part(
-            self.recipe,
-            columns=lambda buckets: [*_columns(tagged, self.recipe, buckets), *([] if tie is None else [tie])],
+        return InputProjection(
+            self.job,
+            columns=lambda buckets: [*_columns(tagged, self.job, buckets), *([] if tie is None else [tie])],
             where=tagged[KEEP],
             merge=self.merge,
             merged_type=self.merged_type,
@@ -114,7 +123,7 @@ class Resolved:
         """What buckets take, where Spark adds up rows."""
         rows = {name: df.where(self.tagged[name][KEEP]) for name, df in self.streams.items()}
         meeting = {name: self.tagged[name][KEY] for name in rows if self.how is not None and self.how.columns[name]}
-        return of_panes(rows, self.bound, self.recipe, meeting, buckets)
+        return of_panes(rows, self.bound, self.job, meeting, buckets)
 
 
 def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
@@ -123,9 +132,9 @@ def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
     A streaming result is written in append mode if its answers are final, and else in update mode.
     """
     join = resolve(data, query)
-    if join.recipe.panes is not None:
-        some, part = next(iter(join.streams)), join.part({KEEP: sf.lit(True)})
-        return part.merged(run(join.streams[some], join.recipe, lambda _, buckets: join.of_panes(buckets)))
+    if join.job.panes is not None:
+        some, projected = next(iter(join.streams)), join.projection({KEEP: sf.lit(True)})
+        return projected.merged(run(join.streams[some], join.job, lambda _, buckets: join.of_panes(buckets)))
     union = reduce(
         DataFrame.unionByName,
         (
@@ -133,9 +142,9 @@ def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
             for name, df in join.streams.items()
         ),
     )
-    in_order = None if join.recipe.in_any_order else tie(union.select(*map(quoted, join.recipe.plain_names)))
-    part = join.part({called: quoted(called) for called in union.columns}, in_order)
-    return part.merged(run(union, part.recipe, part.rows))
+    in_order = None if join.job.in_any_order else tie(union.select(*map(quoted, join.job.plain_names)))
+    projected = join.projection({called: quoted(called) for called in union.columns}, in_order)
+    return projected.merged(run(union, projected.job, projected.rows))
 
 
 def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
@@ -159,25 +168,25 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
     asked = replace_unchecked(
         query, inputs=tuple((name, _after(given, filters.get(name))) for name, given in query.inputs)
     )
-    recipe = _recipe(query, asked, bound, needed, columns, relations, how)
-    recipe = replace(recipe, panes=panes_of(query, bound, streams, filters))
-    output = GroupsOutput(asked, bind(asked, recipe.schemas)).schema
+    job = _job(query, asked, bound, needed, columns, relations, how)
+    job = replace(job, panes=panes_of(query, bound, streams, filters))
+    output = GroupsOutput(asked, bind(asked, job.schemas)).schema
     return Resolved(
-        recipe,
+        job,
         bound,
         how,
         streams,
         _tagged(streams, query, bound, columns, filters, how),
-        merge=merger(recipe, asked, adds_up=how.adds_up) if how and (how.adds_up or asked.order_by) else None,
+        merge=merger(job, asked, adds_up=how.adds_up) if how and (how.adds_up or asked.order_by) else None,
         merged_type=from_arrow_schema(output),
     )
 
 
-def merger(recipe: JoinRecipe, query: JoinAggregate, *, adds_up: bool) -> Merge:
+def merger(job: JoinJob, query: JoinAggregate, *, adds_up: bool) -> Merge:
     """Whole windows from what buckets say of each."""
 
     def merge(answers: pa.Table) -> pa.Table:
-        return GroupsOutput(query, bind(query, recipe.schemas)).merged(answers, adds_up=adds_up)
+        return GroupsOutput(query, bind(query, job.schemas)).merged(answers, adds_up=adds_up)
 
     return merge
 
@@ -287,7 +296,7 @@ def _comparable(kind: pa.DataType, column: str) -> Column:
     return quoted(column).cast(LongType()) if pa.types.is_integer(kind) else quoted(column)
 
 
-def _recipe(
+def _job(
     query: JoinAggregate,
     asked: JoinAggregate,
     bound: BoundJoin,
@@ -295,7 +304,7 @@ def _recipe(
     columns: Names,
     relations: Mapping[str, pa.Table],
     how: Partitioning | None,
-) -> JoinRecipe:
+) -> JoinJob:
     """Of `query`, `asked` is what is left once Spark has filtered."""
     schemas = {
         source.name: pa.schema([source.schema.field(column) for column in needed[source.name]])
@@ -315,7 +324,7 @@ def _recipe(
     arguments = {source.name: len(source.arguments) for source in streams}
     numbers = [VALID, WEIGHT, *map(argument, range(max(arguments.values())))]
     rows = {called: schemas[name].field(column).type for name, mine in keys.items() for column, called in mine.items()}
-    return JoinRecipe(
+    return JoinJob(
         window=Window(None, query.every, TIME),
         ticks=bound.slide,
         schema=pa.schema({INPUT: pa.int32(), TIME: bound.time_type, **dict.fromkeys(numbers, pa.int64()), **rows}),
@@ -335,8 +344,8 @@ def _recipe(
     )
 
 
-def _columns(tagged: Mapping[str, Column], recipe: JoinRecipe, buckets: int) -> list[Column]:
-    columns = [tagged[name].alias(plain) for name, plain in recipe.plain_names.items()]
-    if recipe.is_spread:
+def _columns(tagged: Mapping[str, Column], job: JoinJob, buckets: int) -> list[Column]:
+    columns = [tagged[name].alias(plain) for name, plain in job.plain_names.items()]
+    if job.is_spread:
         columns.append(bucket_of_hash(tagged[KEY], buckets).alias(BUCKET))
     return columns

@@ -23,10 +23,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, StringType
 
 from skyband.core.operator import Ints
+from skyband.engines.spark.bucket_job import BUCKET, PREFIX, bucket_of_hash, quoted
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.pages import Tally
-from skyband.engines.spark.part import WEIGHT
-from skyband.engines.spark.recipe import BUCKET, PREFIX, bucket_of_hash, quoted
+from skyband.engines.spark.projection import WEIGHT
 from skyband.kernels.panes import shape_of
 from skyband.problems.joins.columns import BoundInput, BoundJoin
 from skyband.problems.joins.operator import ADDED, HIGHEST_FLOAT, LOWEST, LOWEST_FLOAT
@@ -35,7 +35,7 @@ from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.spark_rows import INPUT, TIME, VALID, Names, argument, by_input, shared, with_all
 
 if TYPE_CHECKING:
-    from skyband.problems.joins.spark import JoinRecipe
+    from skyband.problems.joins.spark import JoinJob
 
 UNMATCHED: Final = -1  # as VALID: a null among the columns that are joined
 HALF: Final = 32  # bits
@@ -102,13 +102,13 @@ def _merges(kind: DataType) -> bool:
 
 
 def of_panes(
-    streams: Mapping[str, DataFrame], bound: BoundJoin, recipe: JoinRecipe, meeting: Mapping[str, Column], buckets: int
+    streams: Mapping[str, DataFrame], bound: BoundJoin, job: JoinJob, meeting: Mapping[str, Column], buckets: int
 ) -> DataFrame:
     """What buckets take, from the rows of streams: rows with weights.
 
     Those of a stream that agree in `meeting` must meet in a bucket; where it says nothing, any may be apart.
     """
-    panes = recipe.panes
+    panes = job.panes
     assert panes is not None
     parts: dict[str, DataFrame] = {}
     for i, source in enumerate(bound.inputs):
@@ -120,9 +120,9 @@ def of_panes(
             INPUT: sf.lit(i),
             TIME: time,
             VALID: _valid(source),
-            **_keys(recipe, source.name, streams),
+            **_keys(job, source.name, streams),
             **_arguments(panes, source),
-            **({BUCKET: bucket} if recipe.is_spread else {}),
+            **({BUCKET: bucket} if job.is_spread else {}),
         }
         parts[source.name] = streams[source.name].select(*(column.alias(to) for to, column in columns.items()))
     rows = _added_up(reduce(DataFrame.unionByName, (parts[name] for name in panes.added_up)), panes)
@@ -167,14 +167,14 @@ def _valid(source: BoundInput) -> Column:
     return valid
 
 
-def _keys(recipe: JoinRecipe, name: str, streams: Mapping[str, DataFrame]) -> dict[str, Column]:
+def _keys(job: JoinJob, name: str, streams: Mapping[str, DataFrame]) -> dict[str, Column]:
     """The columns of cells; those that only other streams have are null."""
     types = {
         called: streams[stream].schema[column].dataType
-        for stream, mine in recipe.keys.items()
+        for stream, mine in job.keys.items()
         for column, called in mine.items()
     }
-    mine = {called: quoted(column) for column, called in recipe.keys[name].items()}
+    mine = {called: quoted(column) for column, called in job.keys[name].items()}
     return of_all(mine, types)
 
 
@@ -195,7 +195,7 @@ def of_all(mine: Mapping[str, Column], types: Mapping[str, DataType | str]) -> d
 class PaneGatherer(Gatherer):
     """From rows that Spark has added up to what a session takes."""
 
-    _recipe: JoinRecipe
+    _job: JoinJob
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         weight, timeless = table.column(WEIGHT).to_numpy(), self.timeless(table)
@@ -207,7 +207,7 @@ class PaneGatherer(Gatherer):
         return pa.concat_tables([types.empty_table(), *parts]), Tally(*counts)
 
     def _in_numbers(self, i: int, table: pa.Table) -> pa.Table:
-        panes, name = self._recipe.panes, self._recipe.query.names[i]
+        panes, name = self._job.panes, self._job.query.names[i]
         assert panes is not None
         totals: dict[str, tuple[Ints, Ints]] = {}
         for number, way in enumerate(panes.ways[name]):
@@ -216,7 +216,7 @@ class PaneGatherer(Gatherer):
                 totals[argument(number)] = _numbers(table, column + HIGH), _numbers(table, column + LOW)
             else:
                 table = table.append_column(argument(number), pa.array(_numbers(table, column)))
-        return with_all(_with_sums(table, totals), self._recipe.schema)
+        return with_all(_with_sums(table, totals), self._job.schema)
 
 
 def _numbers(table: pa.Table, name: str) -> Ints:

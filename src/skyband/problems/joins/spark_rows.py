@@ -17,10 +17,10 @@ import pyarrow as pa
 from skyband.core.encoding.schemas import whole_batch
 from skyband.core.encoding.times import with_times
 from skyband.core.plan import Plan
+from skyband.engines.spark.bucket_job import BUCKET, PREFIX, TIE
 from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
 from skyband.engines.spark.pages import Tally
-from skyband.engines.spark.part import WEIGHT
-from skyband.engines.spark.recipe import BUCKET, PREFIX, TIE
+from skyband.engines.spark.projection import WEIGHT
 from skyband.kernels.panes import shape_of
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.codes import JoinCodes
@@ -32,7 +32,7 @@ from skyband.problems.joins.reading import Read, RowReader
 from skyband.problems.joins.session import JoinSession
 
 if TYPE_CHECKING:
-    from skyband.problems.joins.spark import JoinRecipe
+    from skyband.problems.joins.spark import JoinJob
 
 INPUT: Final = PREFIX + "input"
 TIME: Final = PREFIX + "time"
@@ -86,14 +86,14 @@ def with_all(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 class JoinGatherer(Gatherer):
     """From rows of the streams to numbers, as many as have to be told apart."""
 
-    _recipe: JoinRecipe
+    _job: JoinJob
 
-    def __init__(self, recipe: JoinRecipe) -> None:
-        super().__init__(recipe)
-        self._bound = bind(recipe.query, recipe.schemas)
+    def __init__(self, job: JoinJob) -> None:
+        super().__init__(job)
+        self._bound = bind(job.query, job.schemas)
         self._codes = JoinCodes(self._bound)
         self._reader = RowReader(self._bound, self._codes)
-        self._as_one = coalesces(recipe.query, self._bound) if recipe.by_pane else (None,) * len(self._bound.inputs)
+        self._as_one = coalesces(job.query, self._bound) if job.by_pane else (None,) * len(self._bound.inputs)
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         timeless = self.timeless(table)
@@ -105,22 +105,22 @@ class JoinGatherer(Gatherer):
             part, unmatched = self._in_numbers(i, mine)
             tally.rows_unranked += unmatched
             parts.append(part.cast(parts[0].schema))
-            if self._recipe.by_pane:
+            if self._job.by_pane:
                 self._count(i, part, tally)
         rows = pa.concat_tables(parts)
-        if not self._recipe.in_any_order:  # then there are as many as before
+        if not self._job.in_any_order:  # then there are as many as before
             rows = rows.take(np.argsort(np.argsort(table.column(INPUT).to_numpy(), kind="stable")))
         return rows, tally
 
     def _in_numbers(self, i: int, table: pa.Table) -> tuple[pa.Table, int]:
         """The rows of one input, and how many of them match nothing."""
         source = self._bound.inputs[i]
-        names, schema = self._recipe.columns[source.name], self._recipe.schemas[source.name]
+        names, schema = self._job.columns[source.name], self._job.schemas[source.name]
         batch = whole_batch(table.select(list(names.values())).rename_columns(list(names)).cast(schema))
         read = self._reader.read(i, *with_times(batch, source.on))
         rows = self._reader.encode(i, read)
         extra = {name: table.column(name).to_numpy() for name in (TIE, BUCKET) if name in table.column_names}
-        if self._recipe.by_pane and read.unmatched:
+        if self._job.by_pane and read.unmatched:
             matched = rows.cell != UNMATCHED  # others would only move a clock, and Spark has that
             rows, extra = rows.part(matched), {name: column[matched] for name, column in extra.items()}
         ways = self._as_one[i]
@@ -165,9 +165,9 @@ class JoinGatherer(Gatherer):
             **{extra_name: pa.array(column) for extra_name, column in extra.items()},
         }
         which = pa.array(rows.cell, mask=rows.cell == UNMATCHED)
-        for key, called in self._recipe.keys[name].items():
+        for key, called in self._job.keys[name].items():
             columns[called] = self._codes.inputs[i].keys.column(key).combine_chunks().take(which)
-        return with_all(pa.table(columns), self._recipe.schema).select([*self._recipe.schema.names, *extra])
+        return with_all(pa.table(columns), self._job.schema).select([*self._job.schema.names, *extra])
 
 
 class BucketOfJoins(JoinSession):

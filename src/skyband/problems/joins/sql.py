@@ -21,18 +21,21 @@ from skyband.dialect.reading import (
     all_of,
     check_conditions,
     columns_read,
+    only,
     owners_of,
     quoted,
     row_text,
+    shown_columns,
     window_of,
     written,
 )
 from skyband.dialect.statement import Statement
+from skyband.dialect.text import word_at
 from skyband.dialect.window_bounds import bound_in, check_whole, start_of, with_bounds
 from skyband.expressions.aggregates import COUNT_DISTINCT, bind_argument, read_aggregate
 from skyband.expressions.grammar import rewritten
-from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import LEAD, group_names
+from skyband.problems.joins.output import answer_schema
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 
 Schemas = Mapping[str, pa.Schema]
@@ -42,8 +45,7 @@ RANKING: Final = ("order", "limit", "qualify", "offset")  # clauses that rank
 
 def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     """The statement as a `JoinAggregate`. `schemas` by alias."""
-    if statement.error is not None or statement.recall is not None:
-        statement.refuse("Aggregates are exact: there is no error to allow", "ERROR" if statement.error else "RECALL")
+    statement.check_exact("Aggregates are exact")
     for item in statement.items:
         if (call := unknown_function(item.tree)) is not None:
             refuse_function(statement, call)
@@ -79,10 +81,7 @@ def _groups_of(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Sc
         )
     )
     rows = rows_of(statement, query, schemas, filters)
-    narrow = {
-        alias: pa.schema([schemas[alias].field(name) for name in each.columns or ()]) for alias, each in rows.items()
-    }
-    output = statement.attempt(lambda: JoinsCodec(query, narrow).output_schema)
+    output = output_of(statement, query, schemas, rows)
     check_whole(statement, str(query.emit), is_cut=ranking.first > 1)
     bounds = bounds_of(statement, inputs)
     kept = [with_bounds(aggregates.over_answer(tree), bounds) for tree in statement.kept]
@@ -199,6 +198,12 @@ def rows_of(
     return rows
 
 
+def output_of(statement: Statement, query: JoinAggregate, schemas: Schemas, rows: Mapping[str, Rows]) -> pa.Schema:
+    """The columns of the query's answer over these rows of its inputs."""
+    narrow = {alias: only(schemas[alias], each.columns or ()) for alias, each in rows.items()}
+    return statement.attempt(lambda: answer_schema(query, narrow))
+
+
 def _needed_of(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:
     """The columns of an input that the query reads; of one that is only counted, all."""
     parts = [part for name in ("group", "having", "order", "qualify") if (part := statement.take(name))]
@@ -253,7 +258,8 @@ class Aggregates:
         inner = aggregate.this
         if isinstance(inner, exp.Expr) and (nested := inner.find(exp.AggFunc)) is not None:
             self._statement.refuse("An aggregate is of rows, not of aggregates", nested)
-        read = self._statement.attempt(lambda: read_aggregate(self.texts[name]), aggregate)
+        called = word_at(self._statement.text, aggregate)
+        read = self._statement.attempt(lambda: read_aggregate(self.texts[name], called), aggregate)
         columns = list(aggregate.find_all(exp.Column, bfs=False))
         if (
             read.argument is not None
@@ -390,11 +396,4 @@ def shown_of(
     """First when, and the rank, unless only what is named is shown; then the SELECT list, in its order."""
     before = len(output.names) - len(query.group_by) - len(query.aggregates)
     lead = [] if statement.shows_only_what_is_named else output.names[:before]
-    columns = [Shown(name, name, is_plain=True) for name in lead]
-    taken = set(lead)
-    for name, tree in shown:
-        tree = tree.unnest()
-        called = free_name(name, taken)
-        taken.add(called)
-        columns.append(Shown(called, row_text(tree), is_plain=isinstance(tree, exp.Column)))
-    return tuple(columns)
+    return shown_columns(lead, shown)

@@ -23,7 +23,6 @@ from skyband.dialect.reading import all_of, check_conditions, owners_of, quoted,
 from skyband.dialect.statement import Statement
 from skyband.dialect.window_bounds import check_whole, with_bounds
 from skyband.expressions.grammar import rewritten
-from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.sql import (
@@ -32,6 +31,7 @@ from skyband.problems.joins.sql import (
     bounds_of,
     conditions_of,
     inputs_of,
+    output_of,
     rows_of,
     sets_equal,
     shown_of,
@@ -73,8 +73,7 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
 
 def _rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
     """The rows as they are, and the columns of the query's own answer."""
-    if statement.error is not None or statement.recall is not None:
-        statement.refuse("Joins are exact: there is no error to allow", "ERROR" if statement.error else "RECALL")
+    statement.check_exact("Joins are exact")
     filters, on, of_several = conditions_of(statement)
     trees = [*(item.tree for item in statement.items), *of_several, *statement.kept]
     columns = [exp.column(one.this.copy(), one.args["table"].copy()) for one in _columns(trees)]
@@ -100,10 +99,7 @@ def _rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]
             "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE]." if statement.emit is None else "Leave EMIT out.",
         )
     rows = rows_of(statement, query, schemas, filters)
-    narrow = {
-        alias: pa.schema([schemas[alias].field(name) for name in each.columns or ()]) for alias, each in rows.items()
-    }
-    output = statement.attempt(lambda: JoinsCodec(query, narrow).output_schema)
+    output = output_of(statement, query, schemas, rows)
     check_conditions(statement, having, output)
     check_whole(statement, str(query.emit), is_cut=False)
     bounds = bounds_of(statement, inputs)

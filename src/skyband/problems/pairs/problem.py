@@ -86,11 +86,11 @@ class Pairs(OneWindowProblem[TopKPairs]):
     def clock_column(self, query: TopKPairs) -> str | None:
         return query.window.on or "" if query.window.every is not None else ""
 
-    def part_on_spark(self, called: str, data: Mapping[str, Any], query: TopKPairs) -> Any:
+    def projection_on_spark(self, called: str, data: Mapping[str, Any], query: TopKPairs) -> Any:
         from skyband.problems.pairs import spark
 
         (rows,) = data.values()
-        return spark.part(rows, query)
+        return spark.projection(rows, query)
 
     def matches(self, statement: Statement) -> bool:
         if statement.is_grouped or statement.has_full_join or len(statement.inputs) != 2:

@@ -26,11 +26,10 @@ from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import best_of_parts
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
-from skyband.engines.spark.copies import COPY, CopyGatherer
-from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.part import Merge, Part
+from skyband.engines.spark.bucket_job import BUCKET, PREFIX, BucketJob, arrow_schema, bucket, check_order, quoted, tie
+from skyband.engines.spark.gathering import COPY, Gatherer
 from skyband.engines.spark.plan import output_type, run
-from skyband.engines.spark.recipe import BUCKET, PREFIX, Recipe, arrow_schema, bucket, check_order, quoted, tie
+from skyband.engines.spark.projection import InputProjection, Merge
 from skyband.expressions import pairs as pair_expressions
 from skyband.problems.pairs.codec import PairsCodec, output_of
 from skyband.problems.pairs.drivers.scoring import scoring_of
@@ -43,7 +42,7 @@ ROW: Final = PREFIX + "row"  # TIE, once more, as a column of the row: answers a
 
 
 @dataclass(frozen=True)
-class PairsRecipe(Recipe):
+class PairsJob(BucketJob):
     """What a worker has to know of a top-k pairs query."""
 
     query: TopKPairs  # what a bucket is asked
@@ -52,7 +51,7 @@ class PairsRecipe(Recipe):
         return Session(PairsCodec(self.query, self.schema, external_clock=external_clock), state, self.plan)
 
     def gatherer(self) -> Gatherer:
-        return CopyGatherer(self)
+        return Gatherer(self)
 
 
 def top_k_pairs(df: DataFrame, query: TopKPairs) -> DataFrame:
@@ -61,26 +60,26 @@ def top_k_pairs(df: DataFrame, query: TopKPairs) -> DataFrame:
     As for `top_k`, a streaming result is written in append mode, or in update mode if windows are
     not given whole. Rows of equal time are put in order by a hash of their contents.
     """
-    mine = part(df, query)
-    return mine.merged(run(df, mine.recipe, mine.rows))
+    mine = projection(df, query)
+    return mine.merged(run(df, mine.job, mine.rows))
 
 
-def part(df: DataFrame, query: TopKPairs) -> Part:
-    recipe = resolve(df, query)
-    if not recipe.is_spread:
-        return Part(recipe, columns=lambda buckets: _columns(df, recipe, buckets))
-    whole = output_type(df.schema, recipe)
-    return Part(
-        recipe,
-        columns=lambda buckets: _columns(df, recipe, buckets),
+def projection(df: DataFrame, query: TopKPairs) -> InputProjection:
+    job = resolve(df, query)
+    if not job.is_spread:
+        return InputProjection(job, columns=lambda buckets: _columns(df, job, buckets))
+    whole = output_type(df.schema, job)
+    return InputProjection(
+        job,
+        columns=lambda buckets: _columns(df, job, buckets),
         copies=None if query.same else lambda buckets: _cells(sf.pmod(tie(df), sf.lit(parts_of(buckets))), buckets),
-        merge=merger(recipe, query),
-        merged_type=StructType([field for field in whole if field.name[2:] not in recipe.added]),
+        merge=merger(job, query),
+        merged_type=StructType([field for field in whole if field.name[2:] not in job.added]),
     )
 
 
-def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
-    """The recipe for `query` over `df`. Mistakes are found here, before Spark runs anything."""
+def resolve(df: DataFrame, query: TopKPairs) -> PairsJob:
+    """The job for `query` over `df`. Mistakes are found here, before Spark runs anything."""
     schema = arrow_schema(df.schema)
     query.check_columns(schema.names)
     check_order(query.window, schema)
@@ -99,7 +98,7 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsRecipe:
     rows = pa.schema([*schema, *added])
     output = output_of(asked, rows, str(query.emit), score.type).schema
     sources = [name if name in schema.names else None for name in rows.names]
-    return PairsRecipe(
+    return PairsJob(
         window=query.window,
         ticks=ticks,
         schema=rows,
@@ -123,14 +122,14 @@ def parts_of(buckets: int) -> int:
     return (math.isqrt(8 * buckets + 1) - 1) // 2
 
 
-def _columns(df: DataFrame, recipe: PairsRecipe, buckets: int) -> list[Column]:
+def _columns(df: DataFrame, job: PairsJob, buckets: int) -> list[Column]:
     """What is needed of a row, besides its cells."""
-    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
+    columns = [quoted(name).alias(plain) for name, plain in job.plain_names.items()]
     columns.append(tie(df))
-    if recipe.is_spread:
+    if job.is_spread:
         columns.append(tie(df).alias(ROW))
-        if recipe.query.same:
-            columns.append(bucket(recipe.query.same, buckets))
+        if job.query.same:
+            columns.append(bucket(job.query.same, buckets))
     return columns
 
 
@@ -145,9 +144,9 @@ def _cells(part: Column, buckets: int) -> Column:
     return sf.transform(sf.sequence(sf.lit(0).cast("long"), sf.lit(parts_of(buckets) - 1).cast("long")), cell)
 
 
-def merger(recipe: PairsRecipe, query: TopKPairs) -> Merge:
+def merger(job: PairsJob, query: TopKPairs) -> Merge:
     """The best k of the cells' answers about each window, with the columns that the user knows."""
-    k, shown = query.k, [name for name in recipe.output.names if name[2:] not in recipe.added]
+    k, shown = query.k, [name for name in job.output.names if name[2:] not in job.added]
     recent = [f"{side}_{name}" for side in "ab" for name in (query.window.on, query.window.order, ROW) if name]
     keys = [("score", "ascending" if query.ascending else "descending")]
     keys += [(name, "descending") for name in recent]

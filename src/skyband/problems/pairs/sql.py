@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.core.encoding.output import free_name
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown, Turn
 from skyband.dialect.ranking import ranking_of
-from skyband.dialect.reading import columns_read, quoted, row_text, window_of, written
+from skyband.dialect.reading import columns_read, only, quoted, shown_columns, window_of, written
 from skyband.dialect.statement import Statement
 from skyband.expressions import pairs as pair_expressions
 from skyband.expressions.grammar import rewritten
@@ -31,10 +30,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """
     first, second = statement.inputs
     schema = schemas[first.alias]
-    if statement.error is not None or statement.recall is not None:
-        statement.refuse(
-            "Pairs are ranked exactly: there is no error to allow", "ERROR" if statement.error else "RECALL"
-        )
+    statement.check_exact("Pairs are ranked exactly")
     ranking = ranking_of(statement)
     if ranking.per:
         statement.refuse("Pairs are ranked once, not for each value of a column", ranking.per[0])
@@ -69,7 +65,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     )
     statement.attempt(lambda: pair_expressions.bind(query.by, query.where, query.ascending, schema), ranking.by)
     needed = _needed(statement, by, turn, window, schema)
-    shown = _shown(statement, query, pa.schema([schema.field(name) for name in needed]), sides)
+    shown = _shown(statement, query, only(schema, needed), sides)
     return QuerySpec(query, {ONLY: first.rows(None, needed)}, shown, turn)
 
 
@@ -156,16 +152,12 @@ def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sid
     """First what every answer has, then what the SELECT list asks for."""
     output = output_of(query, schema, str(query.emit), pa.float64()).schema
     lead = output.names[: len(output.names) - 2 * len(schema)]
-    shown = [Shown(name, name, is_plain=True) for name in lead]
-    taken = set(lead)
+    items = []
     for item in statement.items:
         tree = item.tree.unnest()
         name = f"{tree.table}_{tree.name}" if isinstance(tree, exp.Column) and not item.is_named else item.name
-        called = free_name(name, taken)
-        taken.add(called)
-        renamed = rewritten(tree, lambda node: _column_of(node, sides))
-        shown.append(Shown(called, row_text(renamed), is_plain=isinstance(tree, exp.Column)))
-    return tuple(shown)
+        items.append((name, rewritten(tree, lambda node: _column_of(node, sides))))
+    return shown_columns(lead, items)
 
 
 def _column_of(node: exp.Expr, sides: Sides) -> exp.Expr:

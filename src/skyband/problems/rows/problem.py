@@ -99,15 +99,15 @@ class Rows(OneWindowProblem[TopK]):
     def clock_column(self, query: TopK) -> str | None:
         return query.window.on or "" if query.window.every is not None else ""
 
-    def part_on_spark(self, called: str, data: Mapping[str, Any], query: TopK) -> Any:
+    def projection_on_spark(self, called: str, data: Mapping[str, Any], query: TopK) -> Any:
         from skyband.problems.rows import spark
 
         (rows,) = data.values()
-        recipe, score = spark.resolve(rows, query, None)
+        job, score = spark.resolve(rows, query, None)
         if score is None:
             why = "ranks by several keys" if isinstance(query.by, tuple) else "calls a function of yours"
             raise InvalidQuery(f"{called!r} {why}, which cannot share a stream.")
-        return spark.part(rows, recipe, score)
+        return spark.projection(rows, job, score)
 
     def matches(self, statement: Statement) -> bool:
         return not statement.is_grouped and len(statement.inputs) == 1

@@ -24,13 +24,8 @@ from skyband.core.distribution import by_pane
 from skyband.core.emit import gives_windows
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
-from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.jumps import without_jumps
-from skyband.engines.spark.jvm import JAR
-from skyband.engines.spark.part import Part
-from skyband.engines.spark.plan import run
-from skyband.engines.spark.recipe import (
-    Recipe,
+from skyband.engines.spark.bucket_job import (
+    BucketJob,
     arrow_schema,
     bucket,
     check_no_jump,
@@ -39,6 +34,11 @@ from skyband.engines.spark.recipe import (
     quoted,
     tie,
 )
+from skyband.engines.spark.gathering import Gatherer
+from skyband.engines.spark.jumps import without_jumps
+from skyband.engines.spark.jvm import JAR
+from skyband.engines.spark.plan import run
+from skyband.engines.spark.projection import InputProjection
 from skyband.engines.spark.sieving import JvmSieve, is_attached, sieve_of
 from skyband.errors import InvalidExpression, InvalidQuery, SkybandError, UnknownColumn
 from skyband.expressions import Score
@@ -51,7 +51,7 @@ from skyband.problems.rows.spark_candidates import GROUP, SCORE, CandidateGather
 
 
 @dataclass(frozen=True)
-class TopKRecipe(Recipe):
+class TopKJob(BucketJob):
     """What a worker has to know of a top-k query."""
 
     query: TopK  # what a bucket is asked: its score is the column SCORE
@@ -92,33 +92,33 @@ def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
     """
     given = score is not None
     df = without_jumps(df, query)
-    recipe, score = resolve(df, query, score)
+    job, score = resolve(df, query, score)
     if given and score is not None:
         # Computed once, so that what is shown is what was compared, even if the column is random.
         df, score = df.withColumn(SCORE, score), sf.col(SCORE)
-    asked = part(df, recipe, score)
-    return run(df, recipe, asked.rows, sieve=asked.sieve)
+    asked = projection(df, job, score)
+    return run(df, job, asked.rows, sieve=asked.sieve)
 
 
-def part(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> Part:
+def projection(df: DataFrame, job: TopKJob, score: Column | None) -> InputProjection:
     """When nothing can be ruled out, every row is needed."""
-    found = jvm_sieve(df, recipe, score)
+    found = jvm_sieve(df, job, score)
     sieve = found if isinstance(found, JvmSieve) else None
-    return Part(
-        recipe,
-        columns=lambda buckets: _columns(df, recipe, score, buckets),
-        weigh=(lambda where: weight(df, recipe, score, where, sieve)) if recipe.is_sieved else None,
+    return InputProjection(
+        job,
+        columns=lambda buckets: _columns(df, job, score, buckets),
+        weigh=(lambda where: weight(df, job, score, where, sieve)) if job.is_sieved else None,
         sieve=sieve,
     )
 
 
-def jvm_sieve(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> JvmSieve | str:
+def jvm_sieve(df: DataFrame, job: TopKJob, score: Column | None) -> JvmSieve | str:
     """What rules out rows in the JVM, or why Python does it, or nobody."""
-    if not recipe.by_pane:
+    if not job.by_pane:
         return "none: in such a window every row may be shown"
-    if recipe.query.ties is not None:
+    if job.query.ties is not None:
         return "none: any number of equal rows may be shown"
-    if not recipe.is_sieved:
+    if not job.is_sieved:
         return "none: only rows that one number ranks can be ruled out"
     if score is None:
         return "in Python, which computes the score"
@@ -126,9 +126,9 @@ def jvm_sieve(df: DataFrame, recipe: TopKRecipe, score: Column | None) -> JvmSie
         return "in Python, since this is no stream"
     if not is_attached(df.sparkSession):
         return f"in Python, since this session lacks {JAR.name}: see skyband.engines.spark.jvm.JAR"
-    query = recipe.query
+    query = job.query
     time_type, score_type = df.schema[str(query.window.on)].dataType, df.select(score).schema[0].dataType
-    sieve = sieve_of(recipe.ticks, time_type, score_type, query.k, ascending=query.ascending)
+    sieve = sieve_of(job.ticks, time_type, score_type, query.k, ascending=query.ascending)
     return sieve or "in Python, since k or the window is too large for the JVM's"
 
 
@@ -146,8 +146,8 @@ def as_column(by: Any) -> tuple[Column | None, Any]:
     return (by, str(by)) if isinstance(by, Column) else (None, by)
 
 
-def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecipe, Column | None]:
-    """The recipe for `query` over `df`, and its score as a Spark column, None when workers compute it.
+def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKJob, Column | None]:
+    """The job for `query` over `df`, and its score as a Spark column, None when workers compute it.
 
     `score` is the column the user gave as `by`; the query then has its text. Mistakes are found here, before Spark runs
     anything.
@@ -179,7 +179,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
     output = output_of(query, schema, str(query.emit), score_type)
     others = [name for name in kept_schema(query, schema).names if name not in query.per]
     added_first = len(output.schema) - len(query.per) - len(others) - 2  # rank and score come between
-    recipe = TopKRecipe(
+    job = TopKJob(
         window=query.window,
         ticks=ticks,
         schema=schema if by is query.by else _bucket_schema(query, schema, score_type),
@@ -194,19 +194,19 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKRecip
         score=function,
         text=text,
     )
-    return recipe, score
+    return job, score
 
 
-def _columns(df: DataFrame, recipe: TopKRecipe, score: Column | None, buckets: int) -> list[Column]:
+def _columns(df: DataFrame, job: TopKJob, score: Column | None, buckets: int) -> list[Column]:
     """What is needed of a row, besides its weight."""
-    per = recipe.query.per
-    columns = [quoted(name).alias(plain) for name, plain in recipe.plain_names.items()]
+    per = job.query.per
+    columns = [quoted(name).alias(plain) for name, plain in job.plain_names.items()]
     if score is not None:
         columns.append(score)
     columns.append(tie(df))
-    if recipe.is_spread:
+    if job.is_spread:
         columns.append(bucket(per, buckets))
-    if recipe.is_sieved and per:
+    if job.is_sieved and per:
         columns.append(group_key(df, per).alias(GROUP))
     return columns
 

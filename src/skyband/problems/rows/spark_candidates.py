@@ -23,39 +23,39 @@ from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
 from skyband.core.encoding.schemas import plain_schema, whole_batch
 from skyband.core.encoding.scores import Comparable
-from skyband.engines.spark.gathering import Gatherer, pane_tally, times_of
+from skyband.engines.spark.bucket_job import PREFIX, TIE, quoted
+from skyband.engines.spark.gathering import Gatherer, Mask, Weights, times_of
 from skyband.engines.spark.pages import Ints, Tally
-from skyband.engines.spark.part import WEIGHT
-from skyband.engines.spark.recipe import PREFIX, TIE, quoted
+from skyband.engines.spark.projection import WEIGHT
 from skyband.engines.spark.sieving import JvmSieve
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.expressions.sort_keys import SortKeys
 from skyband.kernels.compiling import read_only
-from skyband.kernels.panes import Shape, shape_of
+from skyband.kernels.panes import Shape
 from skyband.kernels.sieve import Sieve, tally_panes
 from skyband.windows import NEVER
 
 if TYPE_CHECKING:
-    from skyband.problems.rows.spark import TopKRecipe
+    from skyband.problems.rows.spark import TopKJob
 
 SCORE: Final = PREFIX + "score"
 GROUP: Final = PREFIX + "group"  # a number for each group: see group_key
 
 
 def weight(
-    df: DataFrame, recipe: TopKRecipe, score: Column | None, where: Column | None = None, sieve: JvmSieve | None = None
+    df: DataFrame, job: TopKJob, score: Column | None, where: Column | None = None, sieve: JvmSieve | None = None
 ) -> Column:
     """How many rows a row stands for in the counts; null for one that cannot be shown, or that is none of `where`."""
-    window, per = recipe.query.window, recipe.query.per
+    window, per = job.query.window, job.query.per
     if sieve is not None:
         assert score is not None, "Spark has the score"
         group = group_key(df, per) if per else None
         weighed = sieve.weight(quoted(str(window.on)), score, group)
         return weighed if where is None else sf.when(where, weighed)
-    scored_by = [score] if score is not None else [quoted(name) for name in recipe.score.columns]  # type: ignore[union-attr]
+    scored_by = [score] if score is not None else [quoted(name) for name in job.score.columns]  # type: ignore[union-attr]
     groups = [group_key(df, per)] if per else []
     asked_of = [] if where is None else [where]
-    weigh = arrow_udf(weigher(recipe, only_some=where is not None), "int")  # type: ignore[call-overload]  # its hints say that it is an iterator
+    weigh = arrow_udf(weigher(job, only_some=where is not None), "int")  # type: ignore[call-overload]  # its hints say that it is an iterator
     # It remembers rows, so Spark must neither call it twice nor move it: that is what "not deterministic" says.
     return weigh.asNondeterministic()(*asked_of, quoted(str(window.on)), *groups, *scored_by)
 
@@ -75,9 +75,7 @@ def group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
     return sf.xxhash64(*columns, *nulls)
 
 
-def weigher(
-    recipe: TopKRecipe, *, only_some: bool = False
-) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
+def weigher(job: TopKJob, *, only_some: bool = False) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
     """The function Spark calls with the columns of a partition: null drops a row, a number keeps it.
 
     only_some   the first column says which rows there are.
@@ -85,25 +83,25 @@ def weigher(
 
     def weigh(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         spare_the_collector()
-        shape = shape_of(recipe.ticks.size, recipe.ticks.every)
-        sieve = Sieve(recipe.query.k, shape, ascending=recipe.query.ascending)
+        shape = job.shape
+        sieve = Sieve(job.query.k, shape, ascending=job.query.ascending)
         for columns in batches:
             if not only_some:
-                yield _weighed(columns, recipe, shape, sieve)
+                yield _weighed(columns, job, shape, sieve)
                 continue
             chosen, *others = columns
             chosen = chosen.fill_null(False)
-            weighed = _weighed(tuple(column.filter(chosen) for column in others), recipe, shape, sieve)
+            weighed = _weighed(tuple(column.filter(chosen) for column in others), job, shape, sieve)
             yield pc.replace_with_mask(pa.nulls(len(chosen), pa.int32()), chosen, weighed)
 
     return weigh
 
 
-def _weighed(columns: tuple[pa.Array, ...], recipe: TopKRecipe, shape: Shape, sieve: Sieve) -> pa.Array:
+def _weighed(columns: tuple[pa.Array, ...], job: TopKJob, shape: Shape, sieve: Sieve) -> pa.Array:
     time_column, *others = columns
-    group_column = others.pop(0) if recipe.query.per else None
+    group_column = others.pop(0) if job.query.per else None
     times = times_of(time_column)
-    scores = _scores(others, recipe)
+    scores = _scores(others, job)
     timeless = np.asarray(time_column.is_null()) if time_column.null_count else None
     if timeless is not None:
         scores = scores.but(timeless)
@@ -132,11 +130,11 @@ def _stand_for(rows: npt.NDArray[np.bool_], weights: npt.NDArray[np.int32]) -> N
         weights[rows.argmax()] = count
 
 
-def _scores(columns: list[pa.Array], recipe: TopKRecipe) -> Comparable:
-    if recipe.score is None:
-        return Comparable.of(columns[0], recipe.text)
-    values = recipe.score.values(pa.record_batch(columns, names=list(recipe.score.columns)))
-    return Comparable.of(values, recipe.text)
+def _scores(columns: list[pa.Array], job: TopKJob) -> Comparable:
+    if job.score is None:
+        return Comparable.of(columns[0], job.text)
+    values = job.score.values(pa.record_batch(columns, names=list(job.score.columns)))
+    return Comparable.of(values, job.text)
 
 
 def groups_of(column: pa.Array | pa.ChunkedArray | None) -> tuple[Ints | None, npt.NDArray[np.bool_] | None]:
@@ -149,48 +147,34 @@ def groups_of(column: pa.Array | pa.ChunkedArray | None) -> tuple[Ints | None, n
 class CandidateGatherer(Gatherer):
     """Scores rows where Spark could not, and rules out once more those that cannot be shown."""
 
-    def __init__(self, recipe: TopKRecipe) -> None:
-        super().__init__(recipe)
-        self._recipe: TopKRecipe = recipe
+    def __init__(self, job: TopKJob) -> None:
+        super().__init__(job)
+        self._job: TopKJob = job
         self._sieve = None
-        if recipe.by_pane:
-            self._shape: Shape = shape_of(recipe.ticks.size, recipe.ticks.every)
-        if recipe.is_sieved:
-            self._sieve = Sieve(recipe.query.k, self._shape, ascending=recipe.query.ascending)
+        if job.is_sieved:
+            self._sieve = Sieve(job.query.k, job.shape, ascending=job.query.ascending)
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
-        if self._recipe.score is not None:
-            table = table.append_column(SCORE, self._recipe.score.values(table.to_batches()[0]))
-        scores = Comparable.of(table.column(SCORE), self._recipe.text)
+        if self._job.score is not None:
+            table = table.append_column(SCORE, self._job.score.values(table.to_batches()[0]))
+        scores = Comparable.of(table.column(SCORE), self._job.text)
         timeless = self.timeless(table)
         unranked = np.isnan(scores.known) & ~timeless
-        weights = table.column(WEIGHT).to_numpy() if self._sieve else np.ones(table.num_rows, np.int32)
-        tally = Tally(int(weights.sum()), int(weights[timeless].sum()), int(weights[unranked].sum()))
-        if self._sieve is None:
-            if self._recipe.by_pane:
-                times = times_of(table.column(str(self._recipe.window.on)))
-                out = timeless | unranked
-                tally.ends, tally.rows = pane_tally(times[~out], weights[~out], self._shape)
-            # A row without a score takes its place among the arrivals all the same; one without a time has none.
-            return self.typed(table, ~timeless), tally
-        return self.typed(table, self._candidates(table, scores, weights, timeless | unranked, tally)), tally
+        tally = self.tally(table, self.weights(table), timeless, unranked)
+        # A row without a score takes its place among the arrivals all the same; one without a time has none.
+        kept = ~timeless if self._sieve is None else self._candidates(table, scores.but(timeless | unranked))
+        return self.typed(table, kept), tally
 
-    def _candidates(
-        self,
-        table: pa.Table,
-        scores: Comparable,
-        weights: npt.NDArray[np.int32],
-        out: npt.NDArray[np.bool_],
-        tally: Tally,
-    ) -> npt.NDArray[np.bool_]:
-        """Once more which rows may be shown, now that TIE tells equal ones apart; and the tally of their panes."""
+    def weights(self, table: pa.Table) -> Weights:
+        return table.column(WEIGHT).to_numpy() if self._sieve else super().weights(table)
+
+    def _candidates(self, table: pa.Table, scores: Comparable) -> Mask:
+        """Once more which rows may be shown, now that TIE tells equal ones apart."""
         assert self._sieve is not None
-        times = times_of(table.column(str(self._recipe.window.on)))
-        tally.ends, tally.rows = pane_tally(times[~out], weights[~out], self._shape)
-        groups, null_groups = groups_of(table.column(GROUP) if self._recipe.query.per else None)
+        times = times_of(table.column(str(self._job.window.on)))
+        groups, null_groups = groups_of(table.column(GROUP) if self._job.query.per else None)
         # A column that orders the rows decides before TIE does, so then equal rows all stay.
-        ties = None if self._recipe.window.order else table.column(TIE).to_numpy()
-        scores = scores.but(out)
+        ties = None if self._job.window.order else table.column(TIE).to_numpy()
         kept = self._sieve.keep(times, scores.scores, groups, null_groups, ties)
         return kept if scores.without is None else kept | scores.without
 
@@ -198,21 +182,16 @@ class CandidateGatherer(Gatherer):
 class KeyedGatherer(Gatherer):
     """Rows that several sort keys rank: all go on, and those are counted that the first key does not rank."""
 
-    def __init__(self, recipe: TopKRecipe) -> None:
-        super().__init__(recipe)
-        assert isinstance(recipe.query.by, tuple)
-        self._sort = SortKeys(recipe.query.by, plain_schema(recipe.schema))
+    def __init__(self, job: TopKJob) -> None:
+        super().__init__(job)
+        assert isinstance(job.query.by, tuple)
+        self._sort = SortKeys(job.query.by, plain_schema(job.schema))
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         timeless = self.timeless(table)
         rows = self.typed(table, ~timeless)
-        unranked = np.zeros(rows.num_rows, np.bool_)
+        unranked = np.zeros(table.num_rows, np.bool_)
         if self._sort.keys[0].nulls is None and rows.num_rows:
-            first = self._sort.values(whole_batch(rows.select(self._recipe.schema.names)))[0]
-            unranked = np.asarray(first.is_null())
-        tally = Tally(table.num_rows, int(timeless.sum()), int(unranked.sum()))
-        if self._recipe.by_pane:
-            shape = shape_of(self._recipe.ticks.size, self._recipe.ticks.every)
-            times = times_of(rows.column(str(self._recipe.window.on)))[~unranked]
-            tally.ends, tally.rows = pane_tally(times, np.ones(len(times), np.int32), shape)
-        return rows, tally
+            first = self._sort.values(whole_batch(rows.select(self._job.schema.names)))[0]
+            unranked[~timeless] = np.asarray(first.is_null())
+        return rows, self.tally(table, self.weights(table), timeless, unranked)

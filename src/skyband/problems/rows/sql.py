@@ -9,12 +9,21 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband import expressions
-from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import Item
 from skyband.dialect.computing import with_columns
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
 from skyband.dialect.ranking import Ranking, ranking_of
-from skyband.dialect.reading import all_of, check_conditions, columns_read, key_text, row_text, window_of, written
+from skyband.dialect.reading import (
+    all_of,
+    check_conditions,
+    columns_read,
+    key_text,
+    only,
+    row_text,
+    shown_columns,
+    window_of,
+    written,
+)
 from skyband.dialect.statement import Statement
 from skyband.dialect.window_bounds import bound_in, check_whole, is_bound
 from skyband.expressions.grammar import rewritten
@@ -60,8 +69,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     needed = columns_read(
         [*(key.tree for key in ranking.keys), *per, *trees, *statement.kept], one.alias, schema, window
     )
-    narrow = pa.schema([schema.field(name) for name in needed])
-    answer = _Answer(query, narrow, ranking.number)
+    answer = _Answer(query, only(schema, needed), ranking.number)
     shown = answer.shown(statement)
     return QuerySpec(query, {ONLY: one.rows(all_of(conditions), needed)}, shown, kept=answer.kept(statement, ranking))
 
@@ -92,19 +100,15 @@ class _Answer:
     def shown(self, statement: Statement) -> tuple[Shown, ...]:
         """First what every answer has, then what the SELECT list asks for; only the latter, where that is said."""
         is_whole = not statement.shows_only_what_is_named
-        shown = [Shown(name, name, is_plain=True) for name in self._output.lead] if is_whole else []
-        taken = {one.name for one in shown}
+        items = []
         for item in statement.items:
             tree = item.tree.unnest()
             if is_whole and isinstance(tree, exp.Column) and self._is_there(tree, item):
                 continue
             made = self._over_answer(tree)
-            is_plain = isinstance(made, exp.Column)
-            text = made.name if is_plain else row_text(made)
-            statement.attempt(partial(expressions.bind_value, text, self._output.schema), item.tree)
-            shown.append(Shown(free_name(item.name, taken), text, is_plain=is_plain))
-            taken.add(shown[-1].name)
-        return tuple(shown)
+            statement.attempt(partial(expressions.bind_value, row_text(made), self._output.schema), item.tree)
+            items.append((item.name, made))
+        return shown_columns(self._output.lead if is_whole else (), items)
 
     def _is_there(self, column: exp.Column, item: Item) -> bool:
         """Is it shown already, under this name?"""

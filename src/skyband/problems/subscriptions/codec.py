@@ -150,8 +150,8 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
             codes = self._keys.encode(batch)
             if len(self._keys) != before + len(codes):
                 raise InvalidQuery(
-                    f"These columns identify a query: {', '.join(self.query.key)}; two of these queries have the same "
-                    "values. Set key=, or remove() the first query before."
+                    f"Two of these queries have the same {', '.join(self.query.key)}, which identifies a query. "
+                    "Let more of their columns identify them, or remove the first one before."
                 )
             answer = self._operator.add(self._with_parameters(numbers, batch, backfill), backfill=backfill)
         except SkybandError:

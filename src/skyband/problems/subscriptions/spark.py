@@ -26,18 +26,11 @@ from pyspark.sql import functions as sf
 
 from skyband.core.emit import gives_windows
 from skyband.core.query import replace_unchecked
-from skyband.engines.spark.clock import watermarked
-from skyband.engines.spark.copies import COPY
-from skyband.engines.spark.gathering import Gatherer
-from skyband.engines.spark.jumps import without_jumps
-from skyband.engines.spark.pages import PAGE_COLUMNS, BatchFunction, Ints, Tally, page_batch
-from skyband.engines.spark.part import Part
-from skyband.engines.spark.plan import buckets_of, run
-from skyband.engines.spark.recipe import (
+from skyband.engines.spark.bucket_job import (
     BUCKET,
     PREFIX,
     TIE,
-    Recipe,
+    BucketJob,
     arrow_schema,
     bucket,
     check_no_jump,
@@ -45,6 +38,12 @@ from skyband.engines.spark.recipe import (
     quoted,
     tie,
 )
+from skyband.engines.spark.clock import watermarked
+from skyband.engines.spark.gathering import COPY, Gatherer
+from skyband.engines.spark.jumps import without_jumps
+from skyband.engines.spark.pages import PAGE_COLUMNS, BatchFunction, Ints, Tally, page_batch
+from skyband.engines.spark.plan import buckets_of, run
+from skyband.engines.spark.projection import InputProjection
 from skyband.errors import InvalidQuery
 from skyband.problems.subscriptions.codec import SubscriptionsCodec, kept_schema, output_of
 from skyband.problems.subscriptions.query import ADDS, CHANGE, FEED, VERSION, TopKForEach
@@ -63,7 +62,7 @@ from skyband.problems.subscriptions.spark_sifting import Panes, panes_of
 
 
 @dataclass(frozen=True)
-class SubscriptionRecipe(Recipe):
+class SubscriptionJob(BucketJob):
     """What a worker has to know of subscriptions."""
 
     query: TopKForEach
@@ -133,24 +132,24 @@ def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None 
             "table or as a batch DataFrame, or the rows as a stream."
         )
     df = without_jumps(df, query)
-    recipe = resolve(df, query, come_and_go=changes is not None)
-    columns = [*(quoted(name).alias(plain) for name, plain in recipe.plain_names.items()), tie(df)]
-    if recipe.meet_by:
-        columns.append(bucket_of_row(df, recipe.meet_by, recipe.buckets))
-    copies = [sf.struct(sf.lit(n).alias(BUCKET), sf.lit(n).alias(COPY)) for n in range(recipe.buckets)]
+    job = resolve(df, query, come_and_go=changes is not None)
+    columns = [*(quoted(name).alias(plain) for name, plain in job.plain_names.items()), tie(df)]
+    if job.meet_by:
+        columns.append(bucket_of_row(df, job.meet_by, job.buckets))
+    copies = [sf.struct(sf.lit(n).alias(BUCKET), sf.lit(n).alias(COPY)) for n in range(job.buckets)]
     # A batch is put in order by Spark, bucket by bucket; of a stream, workers put the same rows into several pages.
-    are_copied = not df.isStreaming and not recipe.meet_by and recipe.panes is None
-    mine = Part(recipe, lambda _: columns, (lambda _: sf.array(*copies)) if are_copied else None)
+    are_copied = not df.isStreaming and not job.meet_by and job.panes is None
+    mine = InputProjection(job, lambda _: columns, (lambda _: sf.array(*copies)) if are_copied else None)
 
     def rows_of(df: DataFrame, buckets: int) -> DataFrame:
         rows = mine.rows(df, buckets)
-        return rows if df.isStreaming or recipe.panes is None else sifted(rows, recipe)
+        return rows if df.isStreaming or job.panes is None else sifted(rows, job)
 
-    return run(df, recipe, rows_of, None if changes is None else _changes(changes, recipe))
+    return run(df, job, rows_of, None if changes is None else _changes(changes, job))
 
 
-def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> SubscriptionRecipe:
-    """The recipe for `query` over `df`. Mistakes are found here, before Spark runs anything."""
+def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> SubscriptionJob:
+    """The job for `query` over `df`. Mistakes are found here, before Spark runs anything."""
     schema = arrow_schema(df.schema)
     check_order(query.window, schema)
     check_no_jump(df, query.max_jump)
@@ -166,7 +165,7 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
     buckets = buckets_of(df) if meet_by else few
     asked = "queries that come and go" if come_and_go else _described(query.queries)
     meeting = "".join(f" by {each.row} = q.{each.query}" for each in meet_by)
-    return SubscriptionRecipe(
+    return SubscriptionJob(
         window=query.window,
         ticks=ticks,
         schema=schema,
@@ -209,24 +208,24 @@ HERE: Final = PREFIX + "here"  # is the bucket where it comes, or where it is co
 _ORDER: Final = PREFIX + "version"
 
 
-def _changes(df: DataFrame, recipe: SubscriptionRecipe) -> DataFrame:
+def _changes(df: DataFrame, job: SubscriptionJob) -> DataFrame:
     """Pages of the changes in `df`."""
-    names = recipe.query.queries.column_names
+    names = job.query.queries.column_names
     columns = [quoted(name).alias(f"{PREFIX}{i}") for i, name in enumerate(names)]
     version = quoted(VERSION) if VERSION in df.columns else sf.lit(0)
     columns += [quoted(CHANGE).cast("string").alias(KIND), version.cast("long").alias(_ORDER), tie(df)]
-    meet_by, buckets = recipe.meet_by, recipe.buckets
-    home = bucket_of_query(meet_by, buckets) if meet_by else bucket(recipe.query.key, buckets)
-    return df.select(*columns, home).mapInArrow(_changes_packer(recipe), PAGE_COLUMNS)
+    meet_by, buckets = job.meet_by, job.buckets
+    home = bucket_of_query(meet_by, buckets) if meet_by else bucket(job.query.key, buckets)
+    return df.select(*columns, home).mapInArrow(_changes_packer(job), PAGE_COLUMNS)
 
 
-def _changes_packer(recipe: SubscriptionRecipe) -> BatchFunction:
+def _changes_packer(job: SubscriptionJob) -> BatchFunction:
     """For mapInArrow: changes as pages, one row a bucket.
 
     Where a query is by the values it asks for, each bucket is told of all changes: where a query was that goes, or that
     now asks for something else, they do not say.
     """
-    schema = recipe.query.queries.schema
+    schema = job.query.queries.schema
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -238,18 +237,16 @@ def _changes_packer(recipe: SubscriptionRecipe) -> BatchFunction:
             extra = table.schema.names[len(schema) :]
             types = pa.schema([*schema, *(table.schema.field(name) for name in extra)])
             table = table.rename_columns(types.names).cast(types)
-            yield page_batch(_pages(table, homes, recipe), Tally())
+            yield page_batch(_pages(table, homes, job), Tally())
 
     return pack
 
 
-def _pages(
-    changes: pa.Table, homes: npt.NDArray[np.int32], recipe: SubscriptionRecipe
-) -> Iterator[tuple[int, pa.Table]]:
-    for number in range(recipe.buckets) if recipe.meet_by else np.unique(homes).tolist():
+def _pages(changes: pa.Table, homes: npt.NDArray[np.int32], job: SubscriptionJob) -> Iterator[tuple[int, pa.Table]]:
+    for number in range(job.buckets) if job.meet_by else np.unique(homes).tolist():
         is_here = pa.array(homes == number)
         page = changes.append_column(HERE, is_here)
-        yield number, page if recipe.meet_by else page.filter(is_here)
+        yield number, page if job.meet_by else page.filter(is_here)
 
 
 def _in_order(changes: pa.Table) -> tuple[pa.Table, npt.NDArray[np.bool_]]:

@@ -18,7 +18,6 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -39,10 +38,10 @@ from pyspark.sql.types import (
 
 from skyband.core.distribution import by_its_rows
 from skyband.core.emit import gives_changes
-from skyband.engines.spark.copies import CopyGatherer
+from skyband.engines.spark.bucket_job import BUCKET, PREFIX, bucket_of, quoted, tie
+from skyband.engines.spark.gathering import Gatherer, Weights
 from skyband.engines.spark.pages import BatchFunction, Ints, Tally
-from skyband.engines.spark.part import WEIGHT
-from skyband.engines.spark.recipe import BUCKET, PREFIX, bucket_of, quoted, tie
+from skyband.engines.spark.projection import WEIGHT
 from skyband.engines.spark.workers import spare_the_collector
 from skyband.expressions import as_floats, is_number
 from skyband.expressions.subscriptions import equalities, is_compared
@@ -51,7 +50,7 @@ from skyband.problems.subscriptions.spark_sifting import QuerySieve, Sifted
 from skyband.windows import Ticks
 
 if TYPE_CHECKING:
-    from skyband.problems.subscriptions.spark import SubscriptionRecipe
+    from skyband.problems.subscriptions.spark import SubscriptionJob
 
 # Types whose equal values, as Arrow compares them, have equal hashes in Spark.
 _HASHED = (StringType, BinaryType, BooleanType, DateType, TimestampType, TimestampNTZType)
@@ -127,21 +126,21 @@ def _bucket(values: list[Column], by: tuple[Meeting, ...], buckets: int) -> Colu
     return bucket_of(typed, buckets)
 
 
-class QueriesGatherer(CopyGatherer):
+class QueriesGatherer(Gatherer):
     """Rows on their way to the queries they can matter to."""
 
-    _recipe: SubscriptionRecipe
+    _job: SubscriptionJob
 
-    def __init__(self, recipe: SubscriptionRecipe) -> None:
-        super().__init__(recipe)
-        self._used = np.arange(recipe.buckets) if recipe.homes is None else np.unique(recipe.homes)
-        self._sieve = None if recipe.panes is None else QuerySieve(recipe)
+    def __init__(self, job: SubscriptionJob) -> None:
+        super().__init__(job)
+        self._used = np.arange(job.buckets) if job.homes is None else np.unique(job.homes)
+        self._sieve = None if job.panes is None else QuerySieve(job)
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
         """With the bucket of each row; one of which nothing is known goes everywhere."""
         rows, tally = super().prepare(table)
         if BUCKET not in rows.column_names:
-            everywhere = np.full(rows.num_rows, self._recipe.everywhere, np.int32)
+            everywhere = np.full(rows.num_rows, self._job.everywhere, np.int32)
             rows = rows.append_column(BUCKET, pa.array(everywhere))
         else:
             rows = rows.filter(pa.array(np.isin(rows.column(BUCKET).to_numpy(), self._used)))
@@ -150,13 +149,13 @@ class QueriesGatherer(CopyGatherer):
             rows = _sent(rows, sifted)
         return rows, tally
 
-    def weights(self, table: pa.Table) -> npt.NDArray[np.int32]:
+    def weights(self, table: pa.Table) -> Weights:
         return table.column(WEIGHT).to_numpy() if WEIGHT in table.column_names else super().weights(table)
 
     def pages(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """Rows that go everywhere are in a page for each bucket."""
         for number, page in super().pages(rows):
-            for each in range(self._recipe.buckets) if number == self._recipe.everywhere else (number,):
+            for each in range(self._job.buckets) if number == self._job.everywhere else (number,):
                 yield each, page
 
 
@@ -168,7 +167,7 @@ def _sent(rows: pa.Table, sifted: Sifted) -> pa.Table:
     return sent.set_column(sent.schema.get_field_index(BUCKET), BUCKET, buckets)
 
 
-def sifted(rows: DataFrame, recipe: SubscriptionRecipe) -> DataFrame:
+def sifted(rows: DataFrame, job: SubscriptionJob) -> DataFrame:
     """The rows of a batch that queries may show, each once for every bucket that it goes to.
 
     WEIGHT says how many rows each stands for in the counts: those that are left for none, and two for all the others,
@@ -177,29 +176,29 @@ def sifted(rows: DataFrame, recipe: SubscriptionRecipe) -> DataFrame:
     added = [StructField(name, IntegerType()) for name in (BUCKET, WEIGHT)]
     # What is only counted has nulls where rows may have none.
     fields = [StructField(field.name, field.dataType) for field in rows.schema]
-    found = rows.mapInArrow(_sifter(recipe, rows.columns), StructType([*fields, *added]))
-    everywhere = sf.array(*map(sf.lit, range(recipe.buckets)))
-    here = sf.when(sf.col(BUCKET) == recipe.everywhere, everywhere).otherwise(sf.array(BUCKET))
+    found = rows.mapInArrow(_sifter(job, rows.columns), StructType([*fields, *added]))
+    everywhere = sf.array(*map(sf.lit, range(job.buckets)))
+    here = sf.when(sf.col(BUCKET) == job.everywhere, everywhere).otherwise(sf.array(BUCKET))
     return found.select(*rows.columns, WEIGHT, sf.explode(here).alias(BUCKET))
 
 
-def _sifter(recipe: SubscriptionRecipe, columns: list[str]) -> BatchFunction:
+def _sifter(job: SubscriptionJob, columns: list[str]) -> BatchFunction:
     """For mapInArrow: these columns of what is left, BUCKET and WEIGHT."""
 
     def sift(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_the_collector()
-        for rows, tally in recipe.gatherer().gather(batches):
-            table = rows.rename_columns([recipe.plain_names.get(name, name) for name in rows.column_names])
+        for rows, tally in job.gatherer().gather(batches):
+            table = rows.rename_columns([job.plain_names.get(name, name) for name in rows.column_names])
             none = pa.array(np.zeros(rows.num_rows, np.int32))
             table = table.select([*columns, BUCKET]).append_column(WEIGHT, none)
-            yield from pa.concat_tables([_standing_for(tally, table.schema, recipe), table]).to_batches()
+            yield from pa.concat_tables([_standing_for(tally, table.schema, job), table]).to_batches()
 
     return sift
 
 
-def _standing_for(tally: Tally, schema: pa.Schema, recipe: SubscriptionRecipe) -> pa.Table:
+def _standing_for(tally: Tally, schema: pa.Schema, job: SubscriptionJob) -> pa.Table:
     """Rows that are only counted."""
-    on = recipe.plain_names[str(recipe.window.on)]
+    on = job.plain_names[str(job.window.on)]
     counts = [tally.rows_null_time, tally.rows_in - tally.rows_null_time]
     known = {on: [None, 0], BUCKET: [-1, -1], WEIGHT: counts}
     columns = [

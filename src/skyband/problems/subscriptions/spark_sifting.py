@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.engines.spark.bucket_job import PREFIX
 from skyband.engines.spark.gathering import times_of
 from skyband.engines.spark.pages import Ints
-from skyband.engines.spark.recipe import PREFIX
 from skyband.expressions.subscriptions import bind, parameter
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.problems.subscriptions.session import SubscriptionsSession
 from skyband.windows import tumbling
 
 if TYPE_CHECKING:
-    from skyband.problems.subscriptions.spark import SubscriptionRecipe
+    from skyband.problems.subscriptions.spark import SubscriptionJob
 
 _PANE: Final = PREFIX + "pane"
 _ROW: Final = PREFIX + "row"
@@ -68,35 +68,35 @@ class Sifted(NamedTuple):
 class QuerySieve:
     """Keeps the rows that are among the best of their pane for some query, of all that are looked at together."""
 
-    def __init__(self, recipe: SubscriptionRecipe, *, worth: float = WORTH) -> None:
-        assert recipe.homes is not None, "the queries are known"
-        assert recipe.panes is not None, "rows that are not shown do not matter"
-        self._recipe, self._homes, self._panes = recipe, recipe.homes, recipe.panes
-        copies = 1 if recipe.meet_by else recipe.buckets
+    def __init__(self, job: SubscriptionJob, *, worth: float = WORTH) -> None:
+        assert job.homes is not None, "the queries are known"
+        assert job.panes is not None, "rows that are not shown do not matter"
+        self._job, self._homes, self._panes = job, job.homes, job.panes
+        copies = 1 if job.meet_by else job.buckets
         self._enough = worth * self._most_left() / copies
         self._session: SubscriptionsSession | None = None
         self._before = 0  # panes so far
 
     def _most_left(self) -> int:
         """How many rows of a pane all queries show together, at most."""
-        k, queries = self._recipe.query.k, self._recipe.query.queries
+        k, queries = self._job.query.k, self._job.query.queries
         return int(pc.sum(queries.column(parameter(k, "k"))).as_py()) if isinstance(k, str) else k * len(queries)
 
     def sift(self, rows: pa.Table) -> Sifted | None:
         """None: of these rows, too few are in one pane."""
         _, pane, count = np.unique(
-            self._panes.of(times_of(rows.column(str(self._recipe.window.on)))), return_inverse=True, return_counts=True
+            self._panes.of(times_of(rows.column(str(self._job.window.on)))), return_inverse=True, return_counts=True
         )
         if not (count >= self._enough).any():
             return None
         large = (count >= self._enough)[pane]
         # As they would arrive in the bucket: of equal scores the more recent row ranks first.
-        keys = [(name, "ascending") for name in self._recipe.arrival_order]
+        keys = [(name, "ascending") for name in self._job.arrival_order]
         order = pc.sort_indices(rows, sort_keys=keys).to_numpy()
         order = order[large[order]]
         answer = self._best(rows, pane[order], order)
         row, query = (answer.column(name).to_numpy() for name in (_ROW, _QUERY))
-        goes = np.zeros((rows.num_rows, self._recipe.buckets), np.bool_)
+        goes = np.zeros((rows.num_rows, self._job.buckets), np.bool_)
         goes[row, self._homes[query]] = True
         left, buckets = np.nonzero(goes)
         return Sifted(left, buckets, np.flatnonzero(~large))
@@ -113,7 +113,7 @@ class QuerySieve:
 
     def _open(self) -> SubscriptionsSession:
         """All queries, over tumbling windows of a pane."""
-        asked, schema = self._recipe.query, self._recipe.schema
+        asked, schema = self._job.query, self._job.schema
         score = bind(asked.score, asked.ascending, schema, asked.queries.schema)
         fields = [schema.field(name) for name in dict.fromkeys(score.columns)]
         queries = asked.queries.append_column(_QUERY, pa.array(np.arange(len(asked.queries))))

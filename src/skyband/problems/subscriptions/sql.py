@@ -8,11 +8,10 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import settled
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
 from skyband.dialect.ranking import ranking_of
-from skyband.dialect.reading import all_of, row_text, window_of, written
+from skyband.dialect.reading import all_of, owners_of, shown_columns, window_of, written
 from skyband.dialect.statement import Input, Statement
 from skyband.expressions import subscriptions
 from skyband.expressions.grammar import rewritten
@@ -34,10 +33,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopKForEach` of no queries yet, which are in the input without a window."""
     stream, asking = sorted(statement.inputs, key=lambda one: one.window is None)
     rows, queries = schemas[stream.alias], schemas[asking.alias]
-    if statement.error is not None or statement.recall is not None:
-        statement.refuse(
-            "Subscriptions are answered exactly: there is no error to allow", "ERROR" if statement.error else "RECALL"
-        )
+    statement.check_exact("Subscriptions are answered exactly")
     numbered, counting = _with_a_number(statement)
     ranking = ranking_of(numbered)
     by = ranking.by.unnest()
@@ -94,9 +90,17 @@ def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input) -> list
     for column in columns:
         if not isinstance(column, exp.Column) or column.table != asking.alias:
             statement.refuse(
-                f"A ranking for each query is one for each value of columns of {asking.name}", column, _POSSIBLE
+                f"A ranking for each query is one for each value of columns of {asking.name}",
+                column,
+                f"{_POSSIBLE} {_as_join(statement, asking)}".rstrip(),
             )
     return [str(column.name) for column in columns]
+
+
+def _as_join(statement: Statement, asking: Input) -> str:
+    """How to write the same as a join, where columns of both inputs are set equal."""
+    equal = [one for one in statement.conditions if isinstance(one, exp.EQ) and len(owners_of(one)) == 2]
+    return f"For rows of a join, write JOIN {asking.node.sql(dialect='spark')} ON …." if equal else ""
 
 
 def _reads(tree: exp.Expr, asking: Input) -> bool:
@@ -118,25 +122,23 @@ def _over(tree: exp.Expr, asking: Input) -> str:
 def _shown(statement: Statement, query: TopKForEach, rows: pa.Schema, asking: Input) -> tuple[Shown, ...]:
     """First what every answer has, then what the SELECT list asks for of the rows."""
     output = output_of(query, rows, str(query.emit))
-    lead = output.lead
     given = dict(zip(kept_schema(query, rows).names, output.row_names, strict=True))
-    shown = [Shown(name, name, is_plain=True) for name in lead]
-    taken = set(lead)
 
     def rename(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
         return exp.column(str(given.get(node.name, "score")), quoted=True)
 
+    items = []
     for item in statement.items:
         tree = item.tree.unnest()
-        plain = isinstance(tree, exp.Column)
-        if _reads(tree, asking) and (item.is_starred or (plain and tree.name in query.key)):
+        if _reads(tree, asking) and (item.is_starred or (isinstance(tree, exp.Column) and tree.name in query.key)):
             continue  # of a query, the key is shown already, and a star stands for the columns of the row
         if _reads(tree, asking):
-            statement.refuse("Of a query its key is shown, and what else is asked for must be of the row", tree)
-        name = free_name(item.name, taken)
-        taken.add(name)
-        renamed = rewritten(tree, rename)
-        shown.append(Shown(name, renamed.name if plain else row_text(renamed), is_plain=plain))
-    return tuple(shown)
+            statement.refuse(
+                f"Here each row of {asking.name} asks for a ranking, of which only {', '.join(query.key)} is shown",
+                tree,
+                _as_join(statement, asking),
+            )
+        items.append((item.name, rewritten(tree, rename)))
+    return shown_columns(output.lead, items)

@@ -43,7 +43,6 @@ _REFERENCES: Final = {
     "2K (ln N - ln sqrt K)": ("black", "--", "."),
     "the rows themselves": ("gray", ":", "."),
 }
-_SIGNS: Final = ("bound", "expected", "formula", "sum of", " H_", "ln(")
 _PLACES: Final = {
     name: (colour, variant) for colour, names in enumerate(_FAMILIES) for variant, name in enumerate(names)
 }

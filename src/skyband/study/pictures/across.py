@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.problems.across.query import TopKAcross
-from skyband.study.pictures.drawing import BLUE, FAINT, INK, ORANGE, PALE_BLUE, SOFT, Sheet
+from skyband.study.pictures.drawing import BLUE, FAINT, INK, ORANGE, PALE_BLUE, PALE_SHADE, SOFT, Sheet, width_of
 from skyband.windows import landmark
 
 K: Final = 2
@@ -37,8 +37,9 @@ def draw() -> str:
     sheet.text(40, 38, f"Top {K} flows, each scored by three routers that are never in step", size=20, bold=True)
     sheet.box(40, 54, 26, 14, fill=ORANGE, stroke=ORANGE, corner=3)
     sheet.text(74, 66, "sure already", size=14)
-    sheet.box(180, 54, 26, 14, fill=PALE_BLUE, stroke=BLUE, corner=3)
-    sheet.text(214, 66, "possible: a router has not spoken yet", size=14)
+    x = 74 + width_of("sure already", 14) + 22
+    sheet.box(x, 54, 26, 14, fill=PALE_BLUE, stroke=BLUE, corner=3)
+    sheet.text(x + 34, 66, "possible: a router has not spoken yet", size=14)
     sheet.line([(_x(bar), TOP - 14), (_x(bar), TOP + STEP * len(flows))], colour=INK, dashed=True)
     sheet.text(_x(bar), TOP - 20, f"{K} flows are sure of {bar:.2f}", size=13, anchor="middle")
     for i, flow in enumerate(flows):
@@ -63,12 +64,12 @@ def _flow(sheet: Sheet, y: float, flow: int, rows: list[dict[str, Any]], shown: 
         y + 2,
         _x(possible) - _x(0),
         18,
-        fill=PALE_BLUE if kept else "#f9fafb",
+        fill=PALE_BLUE if kept else PALE_SHADE,
         stroke=BLUE if kept else FAINT,
         corner=3,
     )
     sheet.box(_x(0), y + 2, _x(sure) - _x(0), 18, fill=ORANGE if kept else FAINT, stroke="none", corner=3)
-    words = "in the answer" if shown else "kept: it may get there" if kept else "let go"
+    words = "in the answer" if shown else "kept: it may enter" if kept else "dropped"
     sheet.text(_x(3) + 16, y + 16, words, size=14, colour=INK if kept else SOFT, bold=shown)
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from skyband.core import registry
-from skyband.study.pictures.drawing import PALE_BLUE, PALE_GREEN, PALE_ORANGE, SHADE, Sheet
+from skyband.study.pictures.drawing import PALE_BLUE, PALE_GREEN, PALE_ORANGE, PAPER, SHADE, Sheet
 
 LAYERS: Final = (
     ("cli, demo, study", "commands and measurements", SHADE),
-    ("pipelines, spark, serving", "files of statements run on Spark; sessions checked; answers over HTTP", SHADE),
-    ("api, sql", "what users call: functions and statements become one frozen query", PALE_BLUE),
+    ("pipelines, spark, serving", "pipeline files, run on Spark; answers over HTTP, and the console", SHADE),
+    ("api, sql", "what users call: a function or a statement becomes one query", PALE_BLUE),
     ("problems", "", PALE_ORANGE),
-    ("engines", "where rows come from and go to: one process, or Spark", PALE_GREEN),
-    ("core", "clock, emit, session, chooser, EXPLAIN, registry: written once for all problems", PALE_GREEN),
+    ("engines", "read rows and return answers: in one process, or on Spark", PALE_GREEN),
+    ("core", "clock, session, chooser, EXPLAIN: written once, for all problems", PALE_GREEN),
     ("kernels, expressions, dialect", "compiled loops over flat arrays; scores; SQL as a tree", SHADE),
-    ("windows, errors", "what a user says, checked once", SHADE),
+    ("windows, errors", "windows as users write them, checked once; the error classes", SHADE),
 )
 LEFT, TOP, WIDTH = 40, 60, 860
 
@@ -45,4 +45,4 @@ def _problems(sheet: Sheet, top: float) -> None:
         packages = list(registry.packages_of(name))
         x = LEFT + 18 + i * (width + 12)
         lines = [name, "query, codec, planning", f"{len(packages)} algorithm folders"]
-        sheet.card(x, top + 52, width, lines, fill="#ffffff")
+        sheet.card(x, top + 52, width, lines, fill=PAPER)

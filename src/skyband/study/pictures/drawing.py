@@ -1,4 +1,4 @@
-"""A sheet of SVG: shapes and words in the few colours that all pictures share."""
+"""A sheet of SVG: shapes and words in the few colours that all pictures share, on light and on dark pages."""
 
 from __future__ import annotations
 
@@ -15,19 +15,41 @@ BLUE: Final = "#2563eb"
 PALE_BLUE: Final = "#dbeafe"
 ORANGE: Final = "#ea580c"
 PALE_ORANGE: Final = "#ffedd5"
-GREEN: Final = "#15803d"
 PALE_GREEN: Final = "#dcfce7"
+PALE_SHADE: Final = "#f9fafb"
+GRID: Final = "#e5e7eb"
+
+# What each colour becomes where the reader prefers dark pages.
+DARK: Final = {
+    INK: "#e6edf3",
+    SOFT: "#9aa4b2",
+    FAINT: "#5b6678",
+    PAPER: "#151b26",
+    SHADE: "#242c3a",
+    BLUE: "#6ea8fe",
+    PALE_BLUE: "#1d3557",
+    ORANGE: "#fb8b4b",
+    PALE_ORANGE: "#4a2c17",
+    PALE_GREEN: "#173a26",
+    PALE_SHADE: "#1b2230",
+    GRID: "#2f3848",
+}
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
 Point = tuple[float, float]
 
 
 class Sheet:
-    """A white sheet with round corners, readable on light and dark pages alike."""
+    """A sheet with round corners: white, or dark where the reader prefers that."""
 
     def __init__(self, width: int, height: int, title: str) -> None:
         self.width, self.height, self.title = width, height, title
         self._parts: list[str] = []
+        self._rules: list[str] = []
+
+    def rule(self, css: str) -> None:
+        """Add a rule to the style sheet of the picture."""
+        self._rules.append(css)
 
     def add(self, element: str) -> None:
         """Put raw SVG on the sheet."""
@@ -72,6 +94,13 @@ class Sheet:
         """Draw a filled circle around (x, y)."""
         self.add(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}" stroke="{stroke}"/>')
 
+    def legend(self, x: float, y: float, entries: Sequence[tuple[str, str]]) -> None:
+        """Name the colours of dots, one beside the other: each entry takes as much room as its words."""
+        for colour, words in entries:
+            self.dot(x + 5, y - 5, fill=colour)
+            self.text(x + 17, y, words, size=14)
+            x += 17 + width_of(words, 14) + 22
+
     def line(self, points: Sequence[Point], *, colour: str = SOFT, width: float = 1.5, dashed: bool = False) -> None:
         """Draw a line through points."""
         path = " ".join(f"{x:g},{y:g}" for x, y in points)
@@ -99,6 +128,7 @@ class Sheet:
             '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
             f'orient="auto"><path d="M0 0L8 4L0 8z" fill="{SOFT}"/></marker></defs>'
         )
+        paper = f'<rect width="{self.width}" height="{self.height}" rx="12" fill="{PAPER}"/>'
         opening = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
             f'width="{self.width}" height="{self.height}" font-family="{FONT}" role="img">'
@@ -107,9 +137,37 @@ class Sheet:
             [
                 opening,
                 f"<title>{escape(self.title)}</title>",
+                "<style>",
+                *_dark_rules([head, paper, *self._parts]),
+                *self._rules,
+                "</style>",
                 head,
-                f'<rect width="{self.width}" height="{self.height}" rx="12" fill="{PAPER}"/>',
+                paper,
                 *self._parts,
                 "</svg>\n",
             ]
         )
+
+
+def width_of(words: str, size: float) -> float:
+    """How wide words are at most, in any of the fonts: DejaVu Sans is the widest."""
+    return size * sum(_EMS.get(letter, 0.64) for letter in words)
+
+
+_EMS: Final = {
+    **dict.fromkeys("ijlI.,:;'|! ", 0.33),
+    **dict.fromkeys("frt()-", 0.42),
+    **dict.fromkeys("ABCDEFGHKLNOPQRSTUVXYZ", 0.75),
+    **dict.fromkeys("mwMW→", 0.98),
+}
+
+
+def _dark_rules(parts: Sequence[str]) -> list[str]:
+    """What changes on dark pages: one rule for each colour that the picture has. Rules win over attributes."""
+    drawn = "".join(parts)
+    return [
+        f'@media (prefers-color-scheme: dark) {{[{what}="{light}"] {{{what}: {dark}}}}}'
+        for light, dark in DARK.items()
+        for what in ("fill", "stroke")
+        if f'{what}="{light}"' in drawn
+    ]

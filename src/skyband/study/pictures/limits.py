@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from skyband.study.pictures.drawing import BLUE, INK, PALE_BLUE, SOFT, Sheet
+from skyband.study.pictures.drawing import BLUE, GRID, INK, PALE_BLUE, SOFT, Sheet
 
 PAGE: Final = Path(__file__).parents[4] / "docs" / "measurements" / "limits.md"
 SHOWN: Final = {
@@ -49,7 +49,7 @@ def draw() -> str:
     bottom = TOP + STEP * len(SHOWN)
     for power in range(-2, 4):
         x = _x(10.0**power)
-        sheet.line([(x, TOP - 8), (x, bottom)], colour=INK if power == 0 else "#e5e7eb", width=1)
+        sheet.line([(x, TOP - 8), (x, bottom)], colour=INK if power == 0 else GRID, width=1)
         sheet.text(x, bottom + 20, f"{10.0**power:g}", size=13, colour=SOFT, anchor="middle")
     for i, (name, says) in enumerate(SHOWN.items()):
         _bar(sheet, TOP + STEP * i, says, lines[name])

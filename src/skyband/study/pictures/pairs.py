@@ -33,15 +33,12 @@ def draw() -> str:
     sheet.text(
         LEFT, 38, f"Closest {K} pairs of {ROWS} rows: {len(kept)} of {pairs:,} pairs are kept", size=20, bold=True
     )
-    x = float(LEFT)
-    for colour, words, width in (
-        (ORANGE, "in the answer", 140),
-        (BLUE, "may come, when older rows leave", 260),
-        (FAINT, f"let go: {K} pairs are closer and live longer", 320),
-    ):
-        sheet.dot(x + 5, 61, fill=colour)
-        sheet.text(x + 17, 66, words, size=14)
-        x += width
+    entries = [
+        (ORANGE, "in the answer"),
+        (BLUE, "may enter when older rows leave"),
+        (FAINT, f"dropped: {K} pairs are closer and live longer"),
+    ]
+    sheet.legend(LEFT, 66, entries)
     _dots(sheet, values, kept, shown)
     stairs = []
     for size, answer in answers.items():
@@ -64,7 +61,7 @@ def draw() -> str:
 
 
 def _dots(sheet: Sheet, values: np.ndarray, kept: set[tuple[int, int]], shown: set[tuple[int, int]]) -> None:
-    """Pairs that are let go first, so that the others lie on top."""
+    """Dropped pairs first, so that the others lie on top."""
     found = []
     for a in range(ROWS):
         for b in range(a + 1, ROWS):

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.api import top_k
-from skyband.study.pictures.drawing import BLUE, FAINT, INK, ORANGE, PALE_BLUE, SOFT, Sheet
+from skyband.study.pictures.drawing import BLUE, FAINT, INK, ORANGE, PALE_BLUE, PALE_SHADE, SOFT, Sheet
 from skyband.windows import sliding, tumbling
 
 K: Final = 2
@@ -25,10 +25,8 @@ def draw() -> str:
     windows = top_k(rows, k=K, by="score", window=sliding(WINDOW * PER_PANE, every=PER_PANE, on="t")).to_pylist()
     sheet = Sheet(940, 470, "Panes and windows")
     sheet.text(LEFT, 38, f"Windows of {WINDOW} panes, top {K}: a row is compared once", size=20, bold=True)
-    sheet.dot(LEFT + 5, 60, fill=ORANGE)
-    sheet.text(LEFT + 17, 65, f"among the best {K} of its pane: it goes on", size=14)
-    sheet.dot(LEFT + 297, 60, fill=FAINT)
-    sheet.text(LEFT + 309, 65, "not: no window will ever show it", size=14)
+    entries = [(ORANGE, f"among the best {K} of its pane: kept"), (FAINT, "dropped: no window will ever show it")]
+    sheet.legend(LEFT, 65, entries)
     for pane in range(PANES):
         _pane(sheet, pane, rows, best_of_pane)
     for line, end in enumerate(range(WINDOW, PANES + 1)):
@@ -39,7 +37,7 @@ def draw() -> str:
 
 def _pane(sheet: Sheet, pane: int, rows: pa.Table, best: set[int]) -> None:
     left = LEFT + pane * PANE_WIDTH
-    sheet.box(left, TOP, PANE_WIDTH - 4, HEIGHT, fill="#f9fafb")
+    sheet.box(left, TOP, PANE_WIDTH - 4, HEIGHT, fill=PALE_SHADE)
     sheet.text(left + 8, TOP + HEIGHT + 20, f"pane {pane + 1}", size=13, colour=SOFT)
     for row in rows.slice(pane * PER_PANE, PER_PANE).to_pylist():
         x = left + 12 + (row["t"] % PER_PANE) * (PANE_WIDTH - 28) / (PER_PANE - 1)

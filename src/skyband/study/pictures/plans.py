@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.api import join_aggregate
-from skyband.study.pictures.drawing import PALE_BLUE, PALE_GREEN, PALE_ORANGE, SHADE, SOFT, Sheet
+from skyband.study.pictures.drawing import GRID, PALE_BLUE, PALE_GREEN, PALE_ORANGE, SHADE, SOFT, Sheet
 from skyband.windows import tumbling
 
 ROWS: Final = 1_000
@@ -42,7 +42,7 @@ def draw() -> str:
     _plan(sheet, 40, "late: join, then group", [f"{ROWS:,} rows"] * 2, f"{joined:,} matches", len(late), PALE_ORANGE)
     counted = [f"{ROWS:,} rows → {cells[name]} cells" for name in inputs]
     _plan(sheet, 490, "early: group, then join", counted, f"{len(late)} matches of cells", len(late), PALE_GREEN)
-    sheet.line([(470, 64), (470, 384)], colour="#e5e7eb")
+    sheet.line([(470, 64), (470, 384)], colour=GRID)
     return sheet.svg()
 
 

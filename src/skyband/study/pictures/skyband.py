@@ -1,4 +1,4 @@
-"""The skyband as dots, while a window slides over them: which rows are shown, which may still be, which are let go."""
+"""The skyband as dots, while a window slides over them: which rows are shown, which may still be, which are dropped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.problems.rows.query import TopK
-from skyband.study.pictures.drawing import BLUE, FAINT, INK, ORANGE, PALE_BLUE, SOFT, Sheet
+from skyband.study.pictures.drawing import BLUE, DARK, FAINT, INK, ORANGE, PALE_BLUE, SOFT, Sheet
 from skyband.windows import sliding
 
 K: Final = 3
@@ -16,7 +16,10 @@ WINDOW: Final = 60
 ROWS: Final = 120
 SECONDS_A_ROW: Final = 0.35
 LEFT, TOP, WIDTH, HEIGHT = 56, 92, 828, 270
-SHOWN, KEPT, GONE, UNSEEN = ORANGE, BLUE, FAINT, "none"
+SHOWN, KEPT, GONE, UNSEEN = ORANGE, BLUE, FAINT, "transparent"
+# Style sheets animate the picture, not SMIL: it stands still for readers who prefer that, and it is dark on dark pages.
+NAMES: Final = {SHOWN: "var(--shown)", KEPT: "var(--kept)", GONE: "var(--gone)", UNSEEN: UNSEEN}
+STILL: Final = "@media (prefers-reduced-motion: reduce) {* {animation: none !important}}"
 
 
 def draw() -> str:
@@ -24,24 +27,36 @@ def draw() -> str:
     scores = np.random.default_rng(4).beta(1.4, 1.8, ROWS).round(3)
     colours = _colours(scores)
     sheet = Sheet(940, 440, "The rows that Skyband keeps while a window slides")
+    _rules(sheet, SECONDS_A_ROW * len(colours))
     sheet.text(LEFT, 38, f"Top {K} of the last {WINDOW} rows: what Skyband keeps", size=20, bold=True)
-    _legend(sheet, sum(colour in (SHOWN, KEPT) for colour in colours[-1]))
+    entries = [(SHOWN, "in the answer"), (KEPT, "may enter later"), (GONE, f"dropped: {K} later rows are better")]
+    sheet.legend(LEFT, 68, entries)
+    _counts(sheet, [sum(colour in (SHOWN, KEPT) for colour in moment) for moment in colours])
     step = WIDTH / ROWS
-    seconds = SECONDS_A_ROW * len(colours)
-    first, last = LEFT, LEFT + (ROWS - WINDOW) * step
     sheet.add(
-        f'<rect x="{last:g}" y="{TOP - 8}" width="{WINDOW * step:g}" height="{HEIGHT + 16}" rx="6" fill="{PALE_BLUE}" '
-        f'opacity="0.55"><animate attributeName="x" from="{first:g}" to="{last:g}" dur="{seconds:g}s" '
-        'repeatCount="indefinite"/></rect>'
+        f'<rect class="window" x="{LEFT + (ROWS - WINDOW) * step:g}" y="{TOP - 8}" width="{WINDOW * step:g}" '
+        f'height="{HEIGHT + 16}" rx="6" fill="{PALE_BLUE}" opacity="0.55"/>'
     )
     for i in range(ROWS):
         x, y = LEFT + (i + 0.5) * step, TOP + HEIGHT * (1 - float(scores[i]))
-        sheet.add(_dot(x, y, [moment[i] for moment in colours], seconds))
+        _dot(sheet, f"row-{i}", x, y, [moment[i] for moment in colours])
     sheet.line([(LEFT, TOP + HEIGHT + 12), (LEFT + WIDTH, TOP + HEIGHT + 12)], colour=SOFT, width=1)
     sheet.text(LEFT + WIDTH, TOP + HEIGHT + 34, "arrival →", anchor="end", colour=SOFT)
     sheet.text(LEFT, TOP + HEIGHT + 34, "score ↑", colour=SOFT)
     sheet.text(LEFT + WIDTH / 2, TOP + HEIGHT + 34, "shaded: the window", anchor="middle", colour=BLUE)
     return sheet.svg()
+
+
+def _rules(sheet: Sheet, seconds: float) -> None:
+    """What moves and how: the window slides, and dots and counts change from one moment to the next."""
+    for scheme, colour_of in (("light", lambda colour: colour), ("dark", DARK.__getitem__)):
+        named = f"--shown:{colour_of(SHOWN)};--kept:{colour_of(KEPT)};--gone:{colour_of(GONE)}"
+        sheet.rule(f"@media (prefers-color-scheme: {scheme}) {{svg {{{named}}}}}")
+    sheet.rule(f"circle, .count {{animation-duration: {seconds:g}s; animation-timing-function: step-end}}")
+    sheet.rule("circle, .count, .window {animation-iteration-count: infinite}")
+    sheet.rule(f".window {{animation: slide {seconds:g}s linear infinite}}")
+    sheet.rule(f"@keyframes slide {{from {{transform: translateX({-(ROWS - WINDOW) * WIDTH / ROWS:g}px)}}}}")
+    sheet.rule(STILL)
 
 
 def _colours(scores: np.ndarray) -> list[list[str]]:
@@ -66,28 +81,32 @@ def _colour(row: int, now: int, held: set[int], shown: list[int]) -> str:
     return SHOWN if row in shown else KEPT if row in held else GONE
 
 
-def _dot(x: float, y: float, colours: list[str], seconds: float) -> str:
+def _dot(sheet: Sheet, name: str, x: float, y: float, colours: list[str]) -> None:
     """A dot that changes its colour when the row becomes something else."""
-    changes = [(i, colour) for i, colour in enumerate(colours) if i == 0 or colours[i - 1] != colour]
-    circle = f'<circle cx="{x:g}" cy="{y:.1f}" r="4.5" fill="{colours[-1]}"'
+    changes = _changes(colours)
     if len(changes) == 1:
-        return circle + "/>"
-    times = ";".join(f"{i / len(colours):.4g}" for i, _ in changes)
-    values = ";".join(colour for _, colour in changes)
-    return (
-        f'{circle}><animate attributeName="fill" calcMode="discrete" dur="{seconds:g}s" keyTimes="{times}" '
-        f'values="{values}" repeatCount="indefinite"/></circle>'
-    )
+        sheet.dot(x, round(y, 1), fill=colours[-1], radius=4.5)
+        return
+    frames = "".join(f"{moment} {{fill:{NAMES[colour]}}}" for moment, colour in changes)
+    sheet.rule(f"@keyframes {name} {{{frames}}}")
+    sheet.add(f'<circle cx="{x:g}" cy="{y:.1f}" r="4.5" fill="{colours[-1]}" style="animation-name:{name}"/>')
 
 
-def _legend(sheet: Sheet, kept: int) -> None:
-    x = float(LEFT)
-    for colour, words, width in (
-        (SHOWN, "in the answer", 135),
-        (KEPT, "not yet, but it may come", 205),
-        (GONE, f"let go: {K} later rows are better", 245),
-    ):
-        sheet.dot(x + 5, 63, fill=colour)
-        sheet.text(x + 17, 68, words, size=14, colour=INK)
-        x += width
-    sheet.text(LEFT + WIDTH, 68, f"{kept} of {WINDOW} rows are kept", size=14, anchor="end", bold=True)
+def _counts(sheet: Sheet, kept: list[int]) -> None:
+    """How many rows are kept, at each moment: one text for each number, of which one is visible at a time."""
+    for number in sorted(set(kept)):
+        name = f"kept-{number}"
+        seen = ["visible" if each == number else "hidden" for each in kept]
+        frames = "".join(f"{moment} {{visibility:{each}}}" for moment, each in _changes(seen))
+        sheet.rule(f"@keyframes {name} {{{frames}}}")
+        sheet.add(
+            f'<text class="count" x="{LEFT + WIDTH}" y="68" font-size="14" font-weight="600" fill="{INK}" '
+            f'text-anchor="end" visibility="{seen[-1]}" style="animation-name:{name}">'
+            f"{number} of {WINDOW} rows kept</text>"
+        )
+
+
+def _changes(states: list[str]) -> list[tuple[str, str]]:
+    """When each state begins, in percent of the animation."""
+    found = [(i, state) for i, state in enumerate(states) if i == 0 or states[i - 1] != state]
+    return [(f"{100 * i / len(states):.4g}%", state) for i, state in found]

@@ -35,6 +35,6 @@ def draw() -> str:
     ended = ["most rows end here", "k rows of their group and pane are better"]
     sheet.card(sieve - 180, bottom + 50, 310, ended, fill=SHADE)
     sheet.arrow((session, bottom), (session, bottom + 46), colour=SOFT)
-    state = ["transformWithState", "the snapshot is Spark's state, so answers", "are exactly once, by its checkpoint"]
+    state = ["transformWithState", "Spark's state holds the snapshot, and its", "checkpoint makes answers exactly once"]
     sheet.card(session - 130, bottom + 50, 290, state, fill=PALE_BLUE)
     return sheet.svg()

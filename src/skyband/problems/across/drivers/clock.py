@@ -55,28 +55,20 @@ _NO_ROWS = Rows(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), _NONE
 class StepClock:
     """Rows in, steps out."""
 
-    def __init__(self, spec: AcrossSpec) -> None:
+    def __init__(self, spec: AcrossSpec, windows: WindowClock) -> None:
         self.spec = spec
-        self._clock = WindowClock(spec.window, streams=spec.streams, idle_after=spec.idle_after)
+        self._clock = windows
         self._longest = EARLIEST  # by value, with a slide: the last moment of any row that has begun
         self._shown = False  # did the last answer show something?
         self._waiting = _NO_ROWS  # by value, with a slide: rows whose first window is still open, by its end
         self._begins = _NONE  # that end
-
-    @property
-    def late(self) -> int:
-        return self._clock.late
-
-    @property
-    def unranked(self) -> int:
-        return self._clock.unranked
 
     # -- rows and time ------------------------------------------------------------------------------------------------
 
     def push(self, batch: AcrossBatch) -> Steps:
         clock, n = self._clock, len(batch.value)
         if not n:
-            return self._nothing()
+            return Steps(_NO_ROWS, _NONE, _NONE, each=False)
         measured, first = self.measured(batch), clock.arrivals
         now = clock.now_after(measured)
         closed = clock.closed_after(clock.slowest_after(now, batch.time, batch.stream)) if clock.waits else now
@@ -92,21 +84,33 @@ class StepClock:
         clock.unranked += int(np.count_nonzero(unranked))
         if clock.waits:
             self._wait(rows, clock.first_moments(rows.time, closed), unranked)
-            return self._close(until)
+            return self.close(until)
         if clock.slides:
             return self._slide(rows, first)
         return Steps(rows, clock.arrived(now), np.arange(len(now), dtype=np.int64), each=True)
 
-    def advance(self, watermark: int) -> Steps:
-        return self._close(self._clock.watermark_end(watermark))
+    def close(self, until: int) -> Steps:
+        """The steps that close the windows up to `until`."""
+        closed, every = self._clock.closed, self.spec.window.every
+        count = int(np.searchsorted(self._begins, until, side="right"))
+        begins, rows = self._begins[:count], self._waiting.take(slice(count))
+        lingers = takes_back(self.spec.emit)
+        room = 0
+        while True:
+            clock, row = np.empty(room, np.int64), np.empty(room, np.int64)
+            needed, longest, shown = interleave(
+                begins, rows.last, closed, until, every, self._longest, self._shown, lingers, clock, row
+            )
+            if needed <= room:
+                break
+            room = needed
+        self._longest, self._shown, self._clock.closed = int(longest), bool(shown), until
+        self._begins = self._begins[count:].copy()
+        self._waiting = self._waiting.map(lambda column: column[count:].copy())
+        return Steps(rows, clock[:needed], row[:needed], each=False)
 
-    def finish(self) -> Steps:
-        return self._close(self._clock.finish_end) if self._clock.waits else self._nothing()
-
-    def next_close(self) -> int | None:
+    def worth_closing(self) -> int | None:
         """By value, with a slide: the end of the earliest open window that has something to show."""
-        if not self._clock.waits:
-            return None
         following = self._clock.next_end
         if self._longest >= following or (takes_back(self.spec.emit) and self._shown):
             return following
@@ -122,7 +126,7 @@ class StepClock:
 
     def now(self) -> int:
         """The clock of the answer that is asked for right now: with a slide, of the window that closes next."""
-        moment = self._clock.answered_at(self.next_close)
+        moment = self._clock.answered_at(self.worth_closing)
         return self._clock.next_end if moment is None else moment  # which is empty if no row is left for it
 
     def until_now(self) -> Steps:
@@ -163,29 +167,6 @@ class StepClock:
             order = np.argsort(begins, kind="stable")
             rows, begins = rows.take(order), begins[order]
         self._waiting, self._begins = rows, begins
-
-    def _close(self, until: int) -> Steps:
-        """The steps that close the windows up to `until`."""
-        closed, every = self._clock.closed, self.spec.window.every
-        count = int(np.searchsorted(self._begins, until, side="right"))
-        begins, rows = self._begins[:count], self._waiting.take(slice(count))
-        lingers = takes_back(self.spec.emit)
-        room = 0
-        while True:
-            clock, row = np.empty(room, np.int64), np.empty(room, np.int64)
-            needed, longest, shown = interleave(
-                begins, rows.last, closed, until, every, self._longest, self._shown, lingers, clock, row
-            )
-            if needed <= room:
-                break
-            room = needed
-        self._longest, self._shown, self._clock.closed = int(longest), bool(shown), until
-        self._begins = self._begins[count:].copy()
-        self._waiting = self._waiting.map(lambda column: column[count:].copy())
-        return Steps(rows, clock[:needed], row[:needed], each=False)
-
-    def _nothing(self) -> Steps:
-        return Steps(_NO_ROWS, _NONE, _NONE, each=False)
 
     # -- state --------------------------------------------------------------------------------------------------------
 

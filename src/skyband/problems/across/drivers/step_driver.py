@@ -5,13 +5,15 @@ An algorithm adds its state and a kernel that executes steps; see `clock.py` for
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from skyband.core.clock import WindowClock
+from skyband.core.driver import Driver
 from skyband.core.emit import ENTER
 from skyband.core.operator import Arrays, Codes, Ints, ShowsNoRows
 from skyband.core.validation import FARTHEST, Saved
@@ -32,7 +34,7 @@ class Config(NamedTuple):
     each: bool  # an answer is due after each row
 
 
-class StepDriver(ShowsNoRows, ABC):
+class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
     """An operator, but for what an algorithm keeps and does at each step."""
 
     wants_keys = False
@@ -41,12 +43,15 @@ class StepDriver(ShowsNoRows, ABC):
     _kernel: Callable[..., tuple[int, int]]  # what executes steps
 
     def __init__(self, spec: AcrossSpec) -> None:
+        super().__init__(WindowClock(spec.window, streams=spec.streams, idle_after=spec.idle_after))
         self.spec = spec
-        self._steps = StepClock(spec)
+        self._steps = StepClock(spec, self._windows)
         self._scoring = scoring_of(spec)
         self._codes = 0  # objects there is room for
         self._shown = new_shown(0, 0, spec.streams)
         self._out = new_out(1024, spec.streams)
+        self._written = 0  # entries of it
+        self._done: list[AcrossAnswer] = []  # what was written before it was full
 
     @property
     def _places(self) -> int:
@@ -102,26 +107,10 @@ class StepDriver(ShowsNoRows, ABC):
 
     # -- the protocol -------------------------------------------------------------------------------------------------
 
-    @property
-    def late(self) -> int:
-        return self._steps.late
-
-    @property
-    def unranked(self) -> int:
-        return self._steps.unranked
-
     def push(self, batch: AcrossBatch) -> AcrossAnswer:
         self._make_room(batch.codes)
-        return self._run(self._steps.push(batch))
-
-    def advance(self, watermark: int) -> AcrossAnswer:
-        return self._run(self._steps.advance(watermark))
-
-    def next_close(self) -> int | None:
-        return self._steps.next_close()
-
-    def finish(self) -> AcrossAnswer:
-        return self._run(self._steps.finish())
+        self._run(self._steps.push(batch))
+        return self._take_answer()
 
     def top(self, k: int, size: int | None = None) -> AcrossAnswer:
         asked, now = self, self._steps.now()
@@ -217,20 +206,31 @@ class StepDriver(ShowsNoRows, ABC):
         self._grow(room)
         self._codes = room
 
-    def _run(self, steps: Steps) -> AcrossAnswer:
+    def _worth_closing(self) -> int | None:
+        return self._steps.worth_closing()
+
+    def _close_until(self, until: int) -> None:
+        self._run(self._steps.close(until))
+
+    def _run(self, steps: Steps) -> None:
         steps = steps._replace(rows=steps.rows.map(_writable), clock=_writable(steps.clock))
         self._reserve(len(steps.rows.code))
-        step, written, total = 0, 0, len(steps.row)
-        answers = []
+        step, total = 0, len(steps.row)
         while step < total:
-            room = 2 * len(self._shown.code)
-            if len(self._out.at) < room:
-                self._out = new_out(max(4 * room, 1024), self.spec.streams)
-            step, written = self._execute(steps, step, min(step + CHUNK, total), written)
-            if written + room > len(self._out.at):
-                answers.append(_copied(self._out, written))
-                written = 0
-        answers.append(_copied(self._out, written))
+            self._reserve_out(2 * len(self._shown.code))
+            step, self._written = self._execute(steps, step, min(step + CHUNK, total), self._written)
+
+    def _reserve_out(self, room: int) -> None:
+        """Make room to write so many entries more."""
+        if self._written + room > len(self._out.at):
+            self._done.append(_copied(self._out, self._written))
+            self._written = 0
+        if len(self._out.at) < room:
+            self._out = new_out(max(4 * room, 1024), self.spec.streams)
+
+    def _take_answer(self) -> AcrossAnswer:
+        answers = [*self._done, _copied(self._out, self._written)]
+        self._done, self._written = [], 0
         joined: list[Any] = [np.concatenate(columns) for columns in zip(*answers, strict=True)]
         return AcrossAnswer(*joined)
 

@@ -7,13 +7,14 @@ slide, a row is taken when it comes.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked
 from skyband.core.clock import LATEST, WindowClock
+from skyband.core.driver import Driver
 from skyband.core.emit import is_once, takes_back
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import Saved
@@ -26,12 +27,12 @@ from skyband.problems.pairs.operator import ANSWER, PAIR, Answer, Batch, Pairs, 
 KEPT_OUT = 65_536  # entries: room for more than so many is given back when they have been answered
 
 
-class RowDriver(ABC):
+class RowDriver(Driver[Answer]):
     """The protocol (see operator.py), but for what an algorithm has to say itself: the methods below `-- below --`."""
 
     def __init__(self, spec: Spec) -> None:
+        super().__init__(WindowClock(spec.window))
         self.spec = spec
-        self._clock = WindowClock(spec.window)
         scoring = spec.scoring
         self._rows = WindowRows(scoring.width, scoring.colours, timed=not spec.window.by_count)
         self._waiting: list[Rows] = []  # by value with a slide: rows that have not been taken
@@ -40,22 +41,12 @@ class RowDriver(ABC):
         self._viewed: list[int] = []  # of each answer to one of several views, in turn: how many entries it has
         self._ad_hoc: dict[int, AdHocPairs] = {}  # pairs ready for ad-hoc queries, until rows come
 
-    @property
-    def late(self) -> int:
-        return self._clock.late
-
-    @property
-    def unranked(self) -> int:
-        """Rows without a score are not known to pairs: only a pair has one."""
-        return 0
-
     # -- the protocol ---------------------------------------------------------------------------------------------
 
     def push(self, batch: Batch) -> Answer:
-        self._ad_hoc = {}
         count = batch.columns.shape[1]
         position = np.arange(batch.first, batch.first + count)
-        rows = Rows(batch.columns, batch.colours, self._clock.measured(batch.time, count), position)
+        rows = Rows(batch.columns, batch.colours, self._windows.measured(batch.time, count), position)
         if not count:
             return self._take_answer()
         if not self.spec.scoring.may_raise:
@@ -68,34 +59,20 @@ class RowDriver(ABC):
             self.restore(before)
             raise
 
-    def advance(self, watermark: int) -> Answer:
-        self._ad_hoc = {}
-        self._close_until(self._clock.watermark_end(watermark))
-        return self._take_answer()
-
-    def next_close(self) -> int | None:
-        return self._worth_closing() if self._clock.waits else None
-
-    def finish(self) -> Answer:
-        self._ad_hoc = {}
-        if self._clock.waits:
-            self._close_until(self._clock.finish_end)
-        return self._take_answer()
-
     def top(self, k: int, size: int | None) -> Answer:
         before = self.next_close() if size is None else None
-        asked = self._clock.asked(np.array([NEXT_WINDOW if size is None else size]), 1, self.next_close)
+        asked = self._windows.asked(np.array([NEXT_WINDOW if size is None else size]), 1, self.next_close)
         return self._answer_one(k, asked, LATEST if before is None else before)
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
         closing = size == NEXT_WINDOW
-        if self._clock.waits and closing.any() and not closing.all():
+        if self._windows.waits and closing.any() and not closing.all():
             # The next window and the last so many are not about the same rows; who asks of both is answered one by one.
             answers = [self.top_many(k[i : i + 1], size[i : i + 1])[0] for i in range(len(k))]
             ends = np.cumsum([0, *(len(answer.at) for answer in answers)])
             return Answer.joined(answers), ends
         before = self.next_close() if closing.any() else None
-        asked = self._clock.asked(size, 1, self.next_close)
+        asked = self._windows.asked(size, 1, self.next_close)
         return self._ad_hoc_pairs(LATEST if before is None else before).top_many(k, asked)
 
     def held(self) -> Ints:
@@ -130,15 +107,15 @@ class RowDriver(ABC):
         waiting = self._all_waiting()
         saved: Arrays = {f"rows_{name}": array for name, array in self._rows.state().items()}
         saved |= {f"waiting_{name}": array.copy() for name, array in waiting._asdict().items()}
-        saved["clock"] = self._clock.state()
+        saved["clock"] = self._windows.state()
         saved["shown"] = self._last_answer().copy()
         return saved | self._saved()
 
     def validate(self, saved: Saved) -> None:
-        self._clock.validate(saved, "clock", saved["clock"])
+        self._windows.validate(saved, "clock", saved["clock"])
         self._rows.validate(Saved(dict(saved), "rows_"))
         self._rows.validate_others(Saved(dict(saved), "waiting_"))
-        waits = self._clock.waits or not len(saved["waiting_time"])
+        waits = self._windows.waits or not len(saved["waiting_time"])
         saved.promise(waits, "rows wait, and windows do not")
         if not self._rows.timed:
             after = int(saved["rows_base"][0]) + saved["rows_columns"].shape[1]
@@ -155,7 +132,7 @@ class RowDriver(ABC):
         self._rows.restore({name[5:]: array for name, array in state.items() if name.startswith("rows_")})
         waiting = Rows(*(state[f"waiting_{name}"].copy() for name in Rows._fields))
         self._waiting = [waiting] if waiting.length else []
-        self._clock.restore(state["clock"])
+        self._windows.restore(state["clock"])
         self._forget_written()
         self._shown.numbers[SHOWN] = len(state["shown"])
         self._last_answer()[:] = state["shown"]
@@ -164,7 +141,7 @@ class RowDriver(ABC):
     def check(self) -> None:
         self._rows.check()
         assert len(self._last_answer()) <= self.spec.k, "no more than k pairs are shown"
-        if not self._rows.timed and not self._clock.endless:
+        if not self._rows.timed and not self._windows.endless:
             assert self._rows.count <= self.spec.window.size, "no more rows are held than a window has"
 
     # -- below: what an algorithm says ----------------------------------------------------------------------------
@@ -205,17 +182,17 @@ class RowDriver(ABC):
         """Without a slide: take rows, each of which may change the answer. By value, none is older than the window."""
         for i in range(rows.length):
             row = rows.take(slice(i, i + 1))
-            self._clock.move_to(int(row.time[0]))
-            self._expire(self._rows.first_at(self._clock.next_start))
+            self._windows.move_to(int(row.time[0]))
+            self._expire(self._rows.first_at(self._windows.next_start))
             if self._rows.follow(row.time):
                 self._append(row)
             else:
                 self._insert(row)
-            self._show(self._clock.arrived(self._clock.now), self._best(self._rows.base + self._rows.head))
+            self._show(self._windows.arrived(self._windows.now), self._best(self._rows.base + self._rows.head))
 
     def _heads(self, now: Ints) -> Ints:
         """Without a slide: the index of the window's first row when `now` is each of these."""
-        return self._rows.firsts_at(self._clock.starts_at(now))
+        return self._rows.firsts_at(self._windows.starts_at(now))
 
     def _renumber(self, numbers: Ints) -> None:
         """Rows were put in before these numbers, ascending: pairs get the new numbers of their rows."""
@@ -224,7 +201,7 @@ class RowDriver(ABC):
     # -- rows -----------------------------------------------------------------------------------------------------
 
     def _push(self, rows: Rows) -> Answer:
-        clock = self._clock
+        clock = self._windows
         now = clock.now_after(rows.time)
         clock.arrivals += rows.length
         if not clock.slides:
@@ -239,11 +216,11 @@ class RowDriver(ABC):
 
     def _push_and_count(self, rows: Rows) -> None:
         """By count with a slide: cut the batch where windows close."""
-        for first, end, until in self._clock.runs(self._clock.closed_after(rows.time)):
+        for first, end, until in self._windows.runs(self._windows.closed_after(rows.time)):
             self._close_until(until)
             self._append_within(rows.take(slice(first, end)))
-            self._clock.move_to(int(rows.time[end - 1]))
-        self._close_until(self._clock.arrived_end)
+            self._windows.move_to(int(rows.time[end - 1]))
+        self._close_until(self._windows.arrived_end)
 
     def _append_within(self, rows: Rows) -> None:
         """By count: append rows in steps, so that no more than the window's rows are held."""
@@ -251,7 +228,7 @@ class RowDriver(ABC):
         step = max(1, min(size // 2, 4096))
         for i in range(0, rows.length, step):
             part = rows.take(slice(i, i + step))
-            if not self._clock.endless:
+            if not self._windows.endless:
                 after = int(part.position[-1]) + 1
                 self._expire(self._rows.first_at(min(after - size, int(part.position[0]))))
             self._append(part)
@@ -272,7 +249,7 @@ class RowDriver(ABC):
 
     def _push_and_close(self, rows: Rows, now: Ints) -> None:
         """Cut the batch where windows close; rows wait until the first window that they can be in does."""
-        clock = self._clock
+        clock = self._windows
         closed = clock.closed_after(now)
         in_time = clock.in_time(rows.time, closed)
         clock.move_to(int(now[-1]))
@@ -292,7 +269,7 @@ class RowDriver(ABC):
         due = waiting.time < before
         self._waiting = [waiting.take(~due)] if not due.all() else []
         rows = waiting.take(due).in_order()
-        self._expire(self._rows.first_at(self._clock.live_from))
+        self._expire(self._rows.first_at(self._windows.live_from))
         if not rows.length:
             return
         late = self._rows.before_last(rows)
@@ -301,24 +278,18 @@ class RowDriver(ABC):
         if late < rows.length:
             self._append(rows.take(slice(late, None)))
 
-    def _worth_closing(self) -> int | None:
-        """The end of the earliest open window that has a row, or something to say about what has left it."""
-        return self._clock.worth_closing(self._earliest_live, showing=len(self._last_answer()) > 0)
+    def _takes_back(self) -> bool:
+        return len(self._last_answer()) > 0
 
     def _earliest_live(self) -> int:
         times = self._rows.times()
-        first = self._rows.first_at(self._clock.next_start) - self._rows.head
+        first = self._rows.first_at(self._windows.next_start) - self._rows.head
         earliest = [int(times[first])] if first < len(times) else []
         return min([*earliest, *(int(rows.time.min()) for rows in self._waiting if rows.length)], default=LATEST)
 
-    def _close_until(self, until: int) -> None:
-        """Close every window that ends here or before."""
-        if until > self._clock.closed:
-            self._clock.close_until(until, self._worth_closing, self._close_window)
-
     def _close_window(self, end: int) -> None:
         """The window that ends here closes; so does that of every view."""
-        if self._clock.waits:
+        if self._windows.waits:
             self._take_waiting(end)
         if not self.spec.views:
             self._show(end, self._best(self._first_of(end, self.spec.window.size)))
@@ -329,7 +300,7 @@ class RowDriver(ABC):
 
     def _first_of(self, end: int, size: int) -> int:
         """The number of the first row of a window of this size."""
-        return self._rows.base + self._rows.first_at(self._clock.start_of(end, size))
+        return self._rows.base + self._rows.first_at(self._windows.start_of(end, size))
 
     # -- answers --------------------------------------------------------------------------------------------------
 
@@ -360,6 +331,7 @@ class RowDriver(ABC):
             numbers[MARKED] = numbers[OUT]
 
     def _take_answer(self) -> Answer:
+        self._ad_hoc = {}
         views = len(self.spec.views)
         view = np.repeat(np.arange(len(self._viewed)) % views, self._viewed).astype(np.int32) if views else None
         answer = Answer.of(self._shown.out[: self._shown.numbers[OUT]], view)

@@ -8,30 +8,28 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numba.core.errors import NumbaError
 
-from skyband.errors import InvalidExpression
 from skyband.expressions.exact_values import TEXT, WHOLE
 from skyband.expressions.pairs import PairScore
 from skyband.expressions.wide import Sum
-from skyband.kernels.generating import callee, filled, loop
+from skyband.kernels.generating import GeneratedLoops, callee, filled, loop, refusing
 from skyband.kernels.whole_scores import NULL, distance_from, rank_key, whole_of
 from skyband.problems.pairs.drivers.loop_texts import LOOPS, SIZES
 
 
 @dataclass(frozen=True, eq=False)
-class Scoring:
-    """A score and its loops; each is compiled when it is first called."""
+class Scoring(GeneratedLoops):
+    """A score and its loops."""
 
+    TEMPLATES = LOOPS
     score: PairScore
     same: bool  # the first colour must be the same
     different: bool  # the last colour must not be
-    _loops: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -46,15 +44,7 @@ class Scoring:
         """May scoring fail halfway? What is made from an expression cannot."""
         return not self.score.is_checked
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in LOOPS:
-            raise AttributeError(name)
-        if name not in self._loops:
-            self._loops[name] = self._compile(name)
-        return self._loops[name]
-
     def _compile(self, name: str) -> Callable[..., Any]:
-        """The loop of that name around the lines of this score."""
         scope: dict[str, Any] = {**SIZES, **{called: callee(theirs) for called, theirs in self.score.calls}}
         scope |= {"NULL": NULL, "whole_of": whole_of, "rank_key": rank_key, "distance_from": distance_from}
         if self.score.function is not None:
@@ -174,19 +164,10 @@ def scoring_of(score: PairScore, *, same: bool = False, different: bool = False)
     if score.is_checked:
         return _of_expression(score, same, different)
     scoring = Scoring(score, same, different)
-    _try(scoring)
+    # Before any row comes, to say what is wrong with the user's function if something is.
+    with refusing(
+        f"{score.text} as a function of two rows that gives a number. It gets a and b with the columns "
+        f"{', '.join(score.columns)} as floats."
+    ):
+        scoring.scores(np.zeros((scoring.width, 1)), np.zeros((scoring.colours, 1)), 0, 0, 0, np.empty(1))
     return scoring
-
-
-def _try(scoring: Scoring) -> None:
-    """Compile a user's function before any row comes, to say what is wrong with it if something is."""
-    text = scoring.score.text
-    columns, colours = np.zeros((scoring.width, 1)), np.zeros((scoring.colours, 1))
-    try:
-        scoring.scores(columns, colours, 0, 0, 0, np.empty(1))
-    except NumbaError as error:
-        reason = str(error).strip()
-        raise InvalidExpression(
-            f"numba cannot compile {text} as a function of two rows that gives a number. It gets a and b with the "
-            f"columns {', '.join(scoring.score.columns)} as floats. numba says: {reason[:600]}"
-        ) from None

@@ -6,32 +6,33 @@ arrivals, or when it is told that a window ends. The clock says which of these i
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Asked, Held
 from skyband.core.clock import WindowClock
+from skyband.core.driver import Driver
 from skyband.core.operator import ANSWER, Answer, Arrays, Ints
 from skyband.core.validation import Saved
 from skyband.kernels import slabs
+from skyband.kernels.emit import OUT
 from skyband.kernels.ranking import Rows
-from skyband.kernels.showing import OUT
 from skyband.problems.rows.drivers.rescoring import Change, rescored
 from skyband.problems.rows.drivers.row_kernels import CLOCKS, EARLIEST, LATE, NOW, START, UNRANKED
 from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import NEVER
 
 
-class RowDriver(ABC):
+class RowDriver(Driver[Answer]):
     """The protocol, but for what an algorithm says itself: the methods below `-- below --`, and its state."""
 
     by_group: ClassVar[bool] = True  # without waiting windows, it takes rows group after group
 
     def __init__(self, spec: Spec, initial_room: int, clocks: int = CLOCKS) -> None:
+        super().__init__(WindowClock(spec.window))
         self.spec = spec
-        self._windows = WindowClock(spec.window)
         self._numbered = self._windows.numbered  # the time of a row is its number among the arrivals of its group
         self._pool = slabs.new_pool(initial_room)
         self._out = np.zeros(initial_room, ANSWER)
@@ -41,33 +42,18 @@ class RowDriver(ABC):
 
     @property
     def late(self) -> int:
-        return self._windows.late + int(self._clock[LATE])
+        return super().late + int(self._clock[LATE])
 
     @property
     def unranked(self) -> int:
-        return self._windows.unranked + int(self._clock[UNRANKED])
+        return super().unranked + int(self._clock[UNRANKED])
 
     # -- the protocol ---------------------------------------------------------------------------------------------
 
     def push(self, batch: Batch) -> Answer:
-        self._held = None
         if len(batch.group):
             self._know_groups(int(batch.group.max()) + 1)
         self._push(batch)
-        return self._take_answer()
-
-    def advance(self, watermark: int) -> Answer:
-        self._held = None
-        self._close_until(self._windows.watermark_end(watermark))
-        return self._take_answer()
-
-    def next_close(self) -> int | None:
-        return self._worth_closing() if self._windows.waits else None
-
-    def finish(self) -> Answer:
-        self._held = None
-        if self._windows.waits:
-            self._close_until(self._finish_end())
         return self._take_answer()
 
     def top(self, k: int, size: int | None) -> Answer:
@@ -100,14 +86,6 @@ class RowDriver(ABC):
         """Take rows in, and close the windows that they bring to their end."""
 
     @abstractmethod
-    def _worth_closing(self) -> int | None:
-        """By value with a slide: the end of the earliest open window that has something to show."""
-
-    @abstractmethod
-    def _close_until(self, until: int) -> None:
-        """By value with a slide: close every window that ends here or before."""
-
-    @abstractmethod
     def _know_groups(self, count: int) -> None:
         """There are at least so many groups."""
 
@@ -118,10 +96,6 @@ class RowDriver(ABC):
     @abstractmethod
     def _arrivals(self) -> Ints:
         """By group, where rows are numbered: rows so far."""
-
-    def _finish_end(self) -> int:
-        """Up to where windows close when the input is over."""
-        return self._windows.finish_end
 
     # -- questions ------------------------------------------------------------------------------------------------
 
@@ -137,6 +111,7 @@ class RowDriver(ABC):
         return self._windows.asked(size, len(groups), self.next_close, arrivals)
 
     def _take_answer(self) -> Answer:
+        self._held = None
         written = self._out[: self._clock[OUT]]
         self._clock[OUT] = 0
         if self.by_group and self.spec.grouped and not self._windows.waits:

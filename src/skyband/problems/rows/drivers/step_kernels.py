@@ -16,9 +16,9 @@ from numba.extending import overload
 
 from skyband.core.emit import takes_back
 from skyband.kernels.compiling import allocating, inlined, kernel
+from skyband.kernels.emit import OUT, show, show_replaced
 from skyband.kernels.ingredients import brought_by
 from skyband.kernels.ranking import ZERO
-from skyband.kernels.showing import OUT, show, show_replaced
 from skyband.kernels.skyband import first_row
 from skyband.kernels.slabs import CLASSES
 from skyband.problems.rows.drivers.row_kernels import (

@@ -211,9 +211,8 @@ class WindowDriver(RowDriver):
             self._clock[START] = self._windows.live_from
             self._take_rows(score, time, group, 0, position)
 
-    def _worth_closing(self) -> int | None:
-        showing = takes_back(self.spec.emit) and bool(self._state.shown["length"].any())
-        return self._windows.worth_closing(self._earliest_live, showing=showing)
+    def _takes_back(self) -> bool:
+        return takes_back(self.spec.emit) and bool(self._state.shown["length"].any())
 
     def _earliest_live(self) -> int:
         """The earliest time of the rows held that are in an open window, or any that is in the next one."""
@@ -229,7 +228,7 @@ class WindowDriver(RowDriver):
 
     def _close_until(self, until: int) -> None:
         if until > self._windows.closed:
-            self._windows.close_until(until, self._worth_closing, self._close_window)
+            super()._close_until(until)
             self._take_pending(self._windows.next_end)
 
     def _close_window(self, end: int) -> None:

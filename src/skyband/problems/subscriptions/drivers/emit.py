@@ -20,8 +20,8 @@ class Before:
         self._ends: Ints = np.empty(0, np.int64)  # by query, where its rows end; they begin where those before it end
         self.rows: Rows = np.empty(0, ROW)
 
-    def is_showing(self) -> bool:
-        """Will the next answer emit something, if only that rows leave?"""
+    def takes_back(self) -> bool:
+        """May the next answer have to take rows back?"""
         return takes_back(self._emit) and len(self.rows) > 0
 
     def add(self, queries: int) -> None:

@@ -90,7 +90,8 @@ class Lists(WindowDriver):
             if not self._windows.slides:
                 for q in added_now.tolist():
                     self._show(q)
-        return self._answer()
+        self._in_order = True
+        return self._lines()
 
     def _show(self, q: int) -> None:
         """Emit the first answer of a query whose window has no slide."""
@@ -230,13 +231,6 @@ class Lists(WindowDriver):
         groups = 0 if self._in_order else len(self._queries)
         self._emitted.written[0] = 0
         return Answer(*in_columns(lines, groups, orders))
-
-    def _answer(self, done: list[Answer] | None = None) -> Answer:
-        """What is done, or else what is written."""
-        if done is None:
-            self._in_order = True
-            return self._lines()
-        return Answer.joined(done)
 
     # -- questions -------------------------------------------------------------------------------------------------
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from numba.core.errors import NumbaError
 
-from skyband.errors import InvalidExpression
 from skyband.expressions.subscriptions import QueryScore
-from skyband.kernels.generating import callee, filled, loop
+from skyband.kernels.generating import GeneratedLoops, callee, filled, loop, refusing
 from skyband.kernels.heap import note_score as note
 from skyband.kernels.intrinsics import widen
 from skyband.problems.subscriptions.drivers.kernels.scoring import LOOPS, merge_last, put_kept
@@ -27,18 +25,11 @@ IN_TURN: Final = 16  # queries that such rows meet one after the other, while th
 
 
 @dataclass(frozen=True, eq=False)
-class Scoring:
-    """A score and its loops; each is compiled when it is first called."""
+class Scoring(GeneratedLoops):
+    """A score and its loops."""
 
+    TEMPLATES = LOOPS
     score: QueryScore
-    _loops: dict[str, Callable[..., Any]] = field(default_factory=dict)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in LOOPS:
-            raise AttributeError(name)
-        if name not in self._loops:
-            self._loops[name] = self._compile(name)
-        return self._loops[name]
 
     @property
     def may_raise(self) -> bool:
@@ -137,11 +128,6 @@ def scoring_of(score: QueryScore) -> Scoring:
     if not score.calls:
         return _of_expression(score)
     scoring = Scoring(score)
-    try:
+    with refusing(f"a function that {score.text!r} calls, as one of numbers that gives a number."):
         scoring.scores(np.zeros((len(score.columns), 1)), 0, 0, np.zeros((len(score.parameters), 1)), 0, np.empty(1))
-    except NumbaError as error:
-        raise InvalidExpression(
-            f"numba cannot compile a function that {score.text!r} calls, as one of numbers that gives a number. numba "
-            f"says: {str(error).strip()[:600]}"
-        ) from None
     return scoring

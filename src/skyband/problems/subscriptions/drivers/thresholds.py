@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from skyband.core.emit import takes_back
-from skyband.core.operator import Answer, Floats, Ints
+from skyband.core.operator import Floats, Ints
 from skyband.problems.subscriptions.drivers.kernels.each_arrival import arrive, room_for_lists
 from skyband.problems.subscriptions.drivers.kernels.lists import LATEST, SLACK, arrivals_of
 from skyband.problems.subscriptions.drivers.kernels.sliding import close, keep
@@ -92,23 +92,22 @@ class Thresholds(Lists):
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
-    def _push_rows(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> Answer:
+    def _push_rows(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
         """Without a slide, an answer is due after each row."""
         if self._windows.slides:
-            return self._push_sliding(columns, time, position, now)
+            super()._push_rows(columns, time, position, now)
+            return
         in_time = self._windows.in_time(time, now)
         if in_time is not None:
             columns, time, position, now = columns[:, in_time], time[in_time], position[in_time], now[in_time]
-        done: list[Answer] = []
         size, u = self.spec.window.size, 0
         while u < len(time):
             v = min(len(time), u + BLOCK_ROWS)
             v = u + max(1, int(np.searchsorted(now[u:v], now[u] + size // self._parts, side="right")))
             v = max(v, min(u + self._few, len(time)))
             self._take(columns[:, u:v], time[u:v], position[u:v], now[u:v])
-            done.append(self._lines(orders=v - u))
+            self._done.append(self._lines(orders=v - u))
             u = v
-        return self._answer(done)
 
     def _take(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
         """Have all queries take rows in, in steps as long as their windows allow."""
@@ -205,7 +204,7 @@ class Thresholds(Lists):
             self._sweep(self._all, 0, v - u, base, now)
             u = v
 
-    def _close_window(self, end: int, done: list[Answer]) -> None:
+    def _close_window(self, end: int) -> None:
         self._in_order = True
         failed = self._close(np.flatnonzero(end % self._queries["every"] == 0), end)
         if len(failed):
@@ -215,9 +214,9 @@ class Thresholds(Lists):
             again = self._close(failed, end)
             assert not len(again), "a list that was filled again is long enough"
         self._shown = bool(self._previous["length"].any())
-        done.append(self._lines())
+        self._done.append(self._lines())
 
-    def _is_showing(self) -> bool:
+    def _takes_back(self) -> bool:
         return self._shown and takes_back(self.spec.emit)
 
     def _earliest_live(self) -> int:

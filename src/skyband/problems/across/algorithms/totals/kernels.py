@@ -81,6 +81,14 @@ def _link(nodes, place, i, following):
         nodes[following].preceding = i
 
 
+@kernel
+def remember_all(rows, nodes, lists, numbers):
+    """After a restart: rows that live, in whatever order, become entries of the lists of their objects and streams."""
+    for i in range(len(rows)):
+        row = rows[i]
+        _remember(nodes, lists[np.int64(row.code), np.int64(row.stream)], numbers, row.value, row.last)
+
+
 @part
 def _largest(nodes, place, numbers, clock):
     """The largest value that lives; 0 if there is none."""

@@ -17,7 +17,6 @@ from skyband.core.clock import LATEST
 from skyband.core.operator import Arrays, Codes, Ints
 from skyband.core.validation import FARTHEST, Saved
 from skyband.problems.across.algorithms.totals import kernels as totals_kernels
-from skyband.problems.across.algorithms.totals.relisting import remember_all
 from skyband.problems.across.drivers.clock import Steps
 from skyband.problems.across.drivers.kernels import candidates
 from skyband.problems.across.drivers.kernels.candidates import (
@@ -277,7 +276,7 @@ class Totals(StepDriver):
             rows[0]["value"] = values["value"][code, stream]
         self._reserve_nodes(sum(map(len, rows)))
         for some in rows:
-            remember_all(some, self._s.nodes, self._s.lists, numbers)
+            totals_kernels.remember_all(some, self._s.nodes, self._s.lists, numbers)
 
     # -- invariants ---------------------------------------------------------------------------------------------------
 

@@ -11,10 +11,50 @@ from skyband.errors import TooManyGroups
 from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.arrays import GROUPS, LIVING, table
 from skyband.problems.joins.algorithms.plans.config import Config, Term, moved
+from skyband.problems.joins.algorithms.plans.kernels.distinct import enter
 from skyband.problems.joins.algorithms.plans.kernels.matching import fill_table
 from skyband.problems.joins.algorithms.plans.kernels.stairs import new_stairs
-from skyband.problems.joins.algorithms.plans.tallies import Tallies
 from skyband.problems.joins.operator import Spec
+
+
+class Tallies:
+    """How many joined rows of each group have each value of a column whose different values are counted.
+
+    A hash table by owner and value, at most half full. The owner is group * columns + column.
+    """
+
+    def __init__(self, columns: int, counters: Ints) -> None:
+        self._columns, self._counters = columns, counters
+        self._fill(np.zeros((0, arrays.TALLY_WIDTH), np.int64))
+
+    def grow(self) -> None:
+        """Make room, and drop the tallies that have come to 0."""
+        self._fill(self._live())
+
+    def compact(self, number: Ints) -> None:
+        """Group g is now group number[g]; of groups that are gone, all tallies are 0."""
+        lines = self._live()
+        group, column = np.divmod(lines[:, arrays.Y_OWNER], max(1, self._columns))
+        lines[:, arrays.Y_OWNER] = number[group] * self._columns + column
+        self._fill(lines)
+
+    def check(self, counts: Ints) -> None:
+        """`counts`: by group and column, how many values it has."""
+        taken = self.lines[self.lines[:, arrays.Y_OWNER] != arrays.NONE]
+        assert len(taken) == self._counters[arrays.TALLIED], "tallies are counted"
+        assert (taken[:, arrays.Y_ROWS] >= 0).all(), "no value has lost more rows than it had"
+        found = np.bincount(self._live()[:, arrays.Y_OWNER], minlength=counts.size)
+        assert (found == counts.ravel()).all(), "a group counts the values that have rows"
+
+    def _live(self) -> Ints:
+        return self.lines[(self.lines[:, arrays.Y_OWNER] != arrays.NONE) & (self.lines[:, arrays.Y_ROWS] != 0)]
+
+    def _fill(self, lines: Ints) -> None:
+        # A quarter full at most, and with room for one more match.
+        size = 1 << (4 * (len(lines) + self._columns)).bit_length()
+        self.lines = np.full((size, arrays.TALLY_WIDTH), arrays.NONE, np.int64)
+        enter(self.lines, lines)
+        self._counters[arrays.TALLIED] = len(lines)
 
 
 class GroupTable:
@@ -69,7 +109,7 @@ class GroupTable:
             self.stairs = self.stairs._replace(owners=owners)
         counters[GROUPS] = len(kept)
         self._fill_table()
-        self.tallies.renumber(number)
+        self.tallies.compact(number)
 
     def lay_out_anew(self, config: Config, before: Sequence[Term], after: Sequence[Term]) -> None:
         """Make sums wide enough for other terms."""

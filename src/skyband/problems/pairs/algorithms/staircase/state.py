@@ -47,7 +47,7 @@ class Staircase(PairBand):
         super()._restored(state)
         self._numbers[TOP], self._numbers[OLDEST], self._numbers[COMPLETE] = 0, NO_ROW, 1
         self._refilled_at = self._merged
-        if not self._clock.slides:
+        if not self._windows.slides:
             self._refill(self._rows.head, self._merged)
 
     @property
@@ -68,11 +68,11 @@ class Staircase(PairBand):
             i += part.length
 
     def _arrive_in_order(self, rows: Rows) -> None:
-        now = np.maximum(rows.time, self._clock.now)  # rows are in order, so this is the largest time seen
-        self._clock.move_to(int(now[-1]))
+        now = np.maximum(rows.time, self._windows.now)  # rows are in order, so this is the largest time seen
+        self._windows.move_to(int(now[-1]))
         first, heads = self._put(rows)
         heads[:] = self._heads(now)
-        m, at = rows.length, self._clock.arrived(now)
+        m, at = rows.length, self._windows.arrived(now)
         n, reached = self._sweep(first, heads, int(heads[0]))
         if reached != first:
             for j in range(m):
@@ -87,8 +87,8 @@ class Staircase(PairBand):
 
     def _arrive_late(self, rows: Rows) -> None:
         """Put all rows in their places at once; then emit what each changes, in the order in which they came."""
-        now = self._clock.now_after(rows.time)
-        self._clock.move_to(int(now[-1]))
+        now = self._windows.now_after(rows.time)
+        self._windows.move_to(int(now[-1]))
         at = self._place(rows)
         heads = self._heads(now)
         starts = self._find_late(at, heads)

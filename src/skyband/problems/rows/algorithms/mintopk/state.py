@@ -16,10 +16,10 @@ from skyband.core.validation import FARTHEST, Saved
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.compiling import read_only
+from skyband.kernels.emit import OUT
 from skyband.kernels.panes import SAMPLE, WORTH_GUESSING, shape_of
 from skyband.kernels.positions import ascending
 from skyband.kernels.ranking import Rows, best_first, joined
-from skyband.kernels.showing import OUT
 from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     ALL_CLOCKS,
     CELL,

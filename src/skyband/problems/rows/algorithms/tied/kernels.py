@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
 from skyband.kernels.compiling import inlined, part
+from skyband.kernels.emit import write
 from skyband.kernels.ranking import ZERO, ranks_before
-from skyband.kernels.showing import write
 from skyband.kernels.skyband import first_row, insert, rank_of
 from skyband.kernels.slabs import reserve
 from skyband.problems.rows.algorithms.filtered.kernels import add_latest

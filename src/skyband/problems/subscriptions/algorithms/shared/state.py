@@ -71,7 +71,7 @@ class Shared(WindowDriver):
         score_groups = self._score_groups.of_queries(queries.parameters)
         born = np.full(len(self._score_groups) - known, self._now + 1 if self._position else -LATEST)
         self._born = np.concatenate([self._born, born])
-        if backfill and (self._born[score_groups] > self._next_end() - self.spec.window.size).any():
+        if backfill and (self._born[score_groups] > self._windows.next_end - self.spec.window.size).any():
             self._score_groups.compact(np.arange(known))
             self._born = self._born[:known]
             raise InvalidQuery(
@@ -86,7 +86,7 @@ class Shared(WindowDriver):
         self._queries = np.concatenate([self._queries, added], axis=1)
         self._before.add(len(queries.k))
         self._know()
-        return self._answer()
+        return Answer.joined([])
 
     def compact(self, kept: Ints) -> None:
         self._queries = np.ascontiguousarray(self._queries[:, kept])
@@ -124,7 +124,6 @@ class Shared(WindowDriver):
             return super().push(batch)
         # It is known where windows end without looking at the time of each row.
         columns, every, u = np.ascontiguousarray(batch.columns), self.spec.window.every, 0
-        done: list[Answer] = []
         while u < columns.shape[1]:
             v = min(columns.shape[1], u + every - self._arrivals % every)
             for rows in self._scored(columns, u, v, self._most):
@@ -134,9 +133,9 @@ class Shared(WindowDriver):
             self._windows.move_to(self._arrivals + v - u - 1, arrivals=v - u)
             self._position = batch.first + v
             if self._arrivals % every == 0:
-                self._close_until(self._arrivals, done)
+                self._close_until(self._arrivals)
             u = v
-        return self._answer(done)
+        return self._take_answer()
 
     def _take_sliding(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
         columns = np.ascontiguousarray(columns)
@@ -202,7 +201,7 @@ class Shared(WindowDriver):
 
     # -- windows ---------------------------------------------------------------------------------------------------
 
-    def _close_window(self, end: int, done: list[Answer]) -> None:
+    def _close_window(self, end: int) -> None:
         rows = _joined(self._waiting)
         if not self._windows.waits:
             self._waiting, self._count = [], 0
@@ -225,10 +224,10 @@ class Shared(WindowDriver):
         if not is_whole(self.spec.emit):
             first = end + self._queries[EVERY] - self._queries[SIZE]
             answer = self._before.emit(end, answer, time, due, first)
-        done.append(answer)
+        self._done.append(answer)
 
-    def _is_showing(self) -> bool:
-        return self._before.is_showing()
+    def _takes_back(self) -> bool:
+        return self._before.takes_back()
 
     def _read(self, rows: Rows, k: Ints, first: Ints, at: int) -> tuple[Answer, Ints]:
         """Each query's k best of the rows from the time `first` on, and when these came. `rows`: by score group, best
@@ -250,12 +249,9 @@ class Shared(WindowDriver):
         return answer.take(slice(n)), times[:n]
 
     def _earliest_live(self) -> int:
-        low = self._next_end() - self.spec.window.size
+        low = self._windows.next_end - self.spec.window.size
         live = [rows["time"][rows["time"] >= low] for rows in (self._band, *self._waiting)]
         return min(int(times.min(initial=LATEST)) for times in live)
-
-    def _answer(self, done: list[Answer] | None = None) -> Answer:
-        return Answer.joined(done or [])
 
     def top(self, k: int | None, size: int | None) -> Answer:
         """The best rows right now, of the band and of the rows that wait."""
@@ -263,7 +259,7 @@ class Shared(WindowDriver):
         if size is None:
             closing = self._windows.answered_at(self._worth_closing)
             if closing is None:
-                return self._answer()
+                return Answer.joined([])
             ends, later = next_due(closing, self._queries[EVERY]), 0
         rows = by_score_group(_joined([self._band, *self._waiting]), len(self._score_groups))
         sizes = self._queries[SIZE] if size is None else np.minimum(self._queries[SIZE], size)
@@ -272,7 +268,7 @@ class Shared(WindowDriver):
             self._read(rows[rows["time"] < end], np.where(ends == end, ks, 0), end - sizes, end + later)[0]
             for end in np.unique(ends).tolist()
         ]
-        answer = self._answer(done)
+        answer = Answer.joined(done)
         return answer.take(np.argsort(answer.group, kind="stable"))
 
     # -- state -----------------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
 from skyband.core.operator import Floats, Ints
 from skyband.kernels.bits import NONE, count_below, delete, fill, insert, last_until, next_from
 from skyband.kernels.compiling import inlined, kernel, part
+from skyband.kernels.emit import write
 from skyband.kernels.intrinsics import copy_row, row_at
 from skyband.kernels.prefetching import prefetch
 from skyband.kernels.ranking import trails
-from skyband.kernels.showing import write
 from skyband.kernels.slabs import CLASSES, reserve
 from skyband.problems.subscriptions.drivers.kernels.lists import (
     EVERY_ROW,

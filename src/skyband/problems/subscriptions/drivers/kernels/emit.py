@@ -9,9 +9,9 @@ import numpy as np
 from skyband.core.emit import ENTER, takes_back
 from skyband.core.operator import Ints
 from skyband.kernels.compiling import allocating, inlined, kernel, part
+from skyband.kernels.emit import write, write_differences
 from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.ranking import ZERO, ranks_before
-from skyband.kernels.showing import write, write_differences
 
 
 class Emitted(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from skyband.core.emit import ENTER, is_once, takes_back
 from skyband.kernels.compiling import inlined, kernel, part
+from skyband.kernels.emit import write, write_differences
 from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.ranking import ZERO
-from skyband.kernels.showing import write, write_differences
 from skyband.kernels.slabs import CLASSES, give_slab, reserve, size_class, take_slab
 from skyband.problems.subscriptions.drivers.kernels.lists import (
     EVERY_ROW,

@@ -29,7 +29,7 @@ class Naive(RowDriver):
         """Fill a window of arrivals with these rows, by column and row, without an answer for each: for benchmarks."""
         position = np.arange(values.shape[1])
         self._append(Rows(values, np.empty((0, len(position))), position, position))
-        self._clock.move_to(len(position) - 1, arrivals=len(position))
+        self._windows.move_to(len(position) - 1, arrivals=len(position))
 
     # -- what RowDriver asks for ----------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ class PublishedSkyband(RowDriver):
         self._row, self._other = np.empty(0, np.int64), np.empty(0, np.int64)
         none = np.empty(0, np.int64)
         # Without a slide the query itself is the first question that is watched.
-        own = (none, none) if self._clock.slides else (np.array([spec.k]), np.array([spec.window.size]))
+        own = (none, none) if self._windows.slides else (np.array([spec.k]), np.array([spec.window.size]))
         self._watched = watching(*own)
 
     # -- questions ------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class PublishedSkyband(RowDriver):
         The window must slide with each arrival, k be at most the query's and size at most the window's. A snapshot does
         not have them.
         """
-        assert not self._clock.slides, "between two slides no answer is known"
+        assert not self._windows.slides, "between two slides no answer is known"
         assert k.max() <= self.spec.k, "pairs are kept for answers of so many"
         assert size.max() <= self.spec.window.size, "pairs are kept for a window of this size"
         first = len(self._watched.k)
@@ -97,7 +97,7 @@ class PublishedSkyband(RowDriver):
     def _starts(self) -> Ints:
         """By question that is watched: the number of the first row in its window."""
         size, rows = self._watched.size, self._rows
-        first = np.where(size >= FOREVER, EARLIEST, self._clock.now + 1 - size)
+        first = np.where(size >= FOREVER, EARLIEST, self._windows.now + 1 - size)
         return rows.base + rows.firsts_at(first)
 
     # -- what RowDriver asks for ----------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ class PublishedSkyband(RowDriver):
         skyband.expire(self._band, self._tree, self._rows.base + head)
 
     def _best(self, start: int) -> Pairs:
-        return self._search(self.spec.k, start) if self._clock.slides else self.watched(0)
+        return self._search(self.spec.k, start) if self._windows.slides else self.watched(0)
 
     def _mark(self, a: Ints, b: Ints) -> None:
         wanted, pairs, slots = set(zip(a.tolist(), b.tolist(), strict=True)), self._band.pairs, self._held_slots()

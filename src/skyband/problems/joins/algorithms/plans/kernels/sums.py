@@ -23,7 +23,6 @@ NO_LOW, NO_HIGH = 1 << 20, -(1 << 20)  # of no number: a lowest bit above, and a
 
 EXPONENT = 0x7FF
 MANTISSA = (1 << 52) - 1
-SIGN = -(2**63)
 
 
 @part

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.kernels.compiling import inlined
+from skyband.kernels.emit import OUT
 from skyband.kernels.panes import FIND
-from skyband.kernels.showing import OUT
 from skyband.kernels.slabs import CLASSES, HEADER, NONE
 from skyband.problems.rows.drivers.row_kernels import CLOCKS
 from skyband.windows import NEVER

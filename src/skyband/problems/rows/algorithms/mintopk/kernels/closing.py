@@ -12,11 +12,11 @@ import numpy as np
 
 from skyband.core.emit import ENTER, LEAVE, is_whole, takes_back
 from skyband.kernels.compiling import inlined, kernel, part
+from skyband.kernels.emit import OUT, put
 from skyband.kernels.intrinsics import choose
 from skyband.kernels.panes import last_window
 from skyband.kernels.prefetching import prefetch
 from skyband.kernels.ranking import ZERO, is_best_first, ranks_before, sort_best_first
-from skyband.kernels.showing import OUT, put
 from skyband.kernels.slabs import NONE, give_slab, size_class, take_slab
 from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     CLOSED,

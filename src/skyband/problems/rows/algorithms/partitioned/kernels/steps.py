@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from skyband.core.emit import ENTER, LEAVE, is_once, takes_back
 from skyband.kernels.compiling import inlined, part
+from skyband.kernels.emit import OUT, put
 from skyband.kernels.intrinsics import copy_row
 from skyband.kernels.queues import make_room, pop_front, push_back, push_in_order, room_behind
 from skyband.kernels.ranking import ZERO, ranks_before
-from skyband.kernels.showing import OUT, put
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
 from skyband.problems.rows.algorithms.partitioned.kernels.arrays import (
     EXPIRY,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import inlined, part
+from skyband.kernels.emit import OUT, show
 from skyband.kernels.heap import note_score
 from skyband.kernels.panes import BLOCK, WIDE, exceeding, skip_scores
 from skyband.kernels.ranking import ZERO, sort_best_first, trails
-from skyband.kernels.showing import OUT, show
 from skyband.kernels.skyband import first_row, insert, merge, remove
 from skyband.kernels.slabs import reserve
 from skyband.problems.rows.algorithms.relaxed.kernels.arrays import FEW, expired_at, flag_of, position_of, time_of

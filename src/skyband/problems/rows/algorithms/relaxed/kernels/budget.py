@@ -6,7 +6,7 @@ import numpy as np
 
 from skyband.core.emit import is_once
 from skyband.kernels.compiling import inlined, part
-from skyband.kernels.showing import GONE
+from skyband.kernels.emit import GONE
 from skyband.kernels.skyband import first_row
 
 MISSED = 2 * GONE  # in the flag of a row that is let go: it belonged in an answer since

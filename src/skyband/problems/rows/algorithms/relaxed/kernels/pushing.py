@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 
 from skyband.kernels.compiling import inlined, kernel, part
+from skyband.kernels.emit import OUT
 from skyband.kernels.panes import WIDE
 from skyband.kernels.ranking import ZERO, sort_best_first
-from skyband.kernels.showing import OUT
 from skyband.kernels.skyband import merge
 from skyband.kernels.slabs import CLASSES
 from skyband.problems.rows.algorithms.relaxed.kernels.arrays import expired_at

@@ -1,6 +1,6 @@
-"""What a worker needs to run a query's part: the same few things for every problem.
+"""What a worker needs to run a query in a bucket: the same few things for every problem.
 
-A problem's recipe (`problems/rows/spark.py` and its neighbours) adds how to open a bucket's session and how to prepare
+A problem's job (`problems/rows/spark.py` and its neighbours) adds how to open a bucket's session and how to prepare
 its rows.
 """
 
@@ -25,6 +25,7 @@ from skyband.core.plan import Plan
 from skyband.core.stats import Stats
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import functions
+from skyband.kernels.panes import Shape, shape_of
 from skyband.windows import Ticks, Window
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _FUNCTIONS: Final = "functions of the user's"
 
 
 @dataclass(frozen=True)
-class Recipe(ABC):
+class BucketJob(ABC):
     """All that a worker has to know. It travels in Spark's own closures, so it holds values and functions only."""
 
     window: Window
@@ -100,6 +101,11 @@ class Recipe(ABC):
     def by_pane(self) -> bool:
         """Do answers come at the ends of windows by value?"""
         return by_pane(self.ticks)
+
+    @property
+    def shape(self) -> Shape:
+        """How windows by value overlap."""
+        return shape_of(self.ticks.size, self.ticks.every)
 
     @property
     def plain_names(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A query's part in a pass over rows on Spark: what it needs of a row, and what to do with the output of its buckets.
+"""What a query needs of the rows of a pass on Spark, and what to do with the output of its buckets.
 
 A problem describes its queries in this form; then a query can have its own pass (`plan.py`) or share one
 (`sharing.py`).
@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from skyband.engines.spark.recipe import PREFIX, Recipe
+from skyband.engines.spark.bucket_job import PREFIX, BucketJob
 from skyband.engines.spark.sieving import JvmSieve
 
 WEIGHT: Final = PREFIX + "weight"  # how many input rows a row stands for in the counts
@@ -25,11 +25,11 @@ Merge = Callable[[pa.Table], pa.Table]
 
 
 @dataclass(frozen=True)
-class Part:
+class InputProjection:
     """`columns` and `copies` are told how many buckets there are."""
 
-    recipe: Recipe
-    columns: Callable[[int], list[Column]]  # the recipe's, under their plain names; TIE; and BUCKET if it is spread
+    job: BucketJob
+    columns: Callable[[int], list[Column]]  # the job's, under their plain names; TIE; and BUCKET if it is spread
     copies: Callable[[int], Column] | None = None  # an array of structs with more of these: a copy of the row for each
     where: Column | None = None  # rows that are not meant, whoever asks
     # How many rows a row stands for, null if it cannot be shown; of those rows only that meet a condition.

@@ -1,0 +1,88 @@
+"""The data behind the names in a statement: given, a variable of the caller, or a table of a Spark session."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from skyband.core.encoding.inputs import read
+from skyband.dialect.statement import Statement
+from skyband.engines.data_kinds import is_spark
+from skyband.errors import InvalidInput
+from skyband.sql.unions import united
+from skyband.sql.variables import NO_VARIABLES, Variables, by_lower_name
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a statement, by the names it reads them under: all in this process, or all on Spark."""
+
+    data: Mapping[str, Any]  # of each, a `Source` or a DataFrame
+    schemas: Mapping[str, pa.Schema]
+    on_spark: bool
+
+
+def open_inputs(
+    statement: Statement, given: Mapping[str, Any], spark: Any = None, variables: Variables = NO_VARIABLES
+) -> Inputs:
+    """The inputs of a statement, none of whose rows is read yet. `variables` say what else could have been given."""
+    data = find(statement, given, spark, variables)
+    on_spark = {name for name, one in data.items() if is_spark(one)}
+    if on_spark and len(on_spark) < len(data):
+        raise InvalidInput(
+            f"Inputs must all be of one kind, but of Spark are {', '.join(sorted(on_spark))}, and not "
+            f"{', '.join(sorted(data.keys() - on_spark))}."
+        )
+    if on_spark:
+        from skyband.engines.spark import schema_of
+
+        schemas = {name: schema_of(df) for name, df in data.items()}
+    else:
+        data = {name: read(one).plain() for name, one in data.items()}
+        schemas = {name: source.schema for name, source in data.items()}
+    return Inputs(*united(statement.innermost, data, schemas, on_spark=bool(on_spark)), on_spark=bool(on_spark))
+
+
+def find(
+    statement: Statement, given: Mapping[str, Any], spark: Any = None, variables: Variables = NO_VARIABLES
+) -> dict[str, Any]:
+    """The data behind each input of the statement, as it was given."""
+    by_name, found = by_lower_name(given), {}
+    for one in statement.leaves:
+        if one.name.lower() in by_name:
+            found[one.name] = by_name[one.name.lower()]
+        elif (table := _table(one.name, given, spark)) is not None:
+            found[one.name] = table
+        else:
+            statement.refuse(f"There is no input {one.name!r}", one.node, variables.advice(one.name, given))
+    return found
+
+
+def with_variables(
+    statements: Iterable[Statement], given: Mapping[str, Any], spark: Any, variables: Variables
+) -> dict[str, Any]:
+    """What is given, and the caller's data frames that the statements call by their names."""
+    if spark is not None and not hasattr(spark, "catalog"):
+        raise InvalidInput(f"spark= takes a Spark session, got {type(spark).__name__}. No input can be called 'spark'.")
+    found, names = dict(given), {name.lower() for name in given}
+    has_session = spark is not None or any(is_spark(one) for one in given.values())
+    for one in (one for statement in statements for one in statement.leaves):
+        if one.name.lower() in names or (has_session and _table(one.name, given, spark) is not None):
+            continue
+        if (value := variables.find(one.name)) is not None:
+            found[one.name] = value
+            names.add(one.name.lower())
+    return found
+
+
+def _table(name: str, given: Mapping[str, Any], spark: Any) -> Any:
+    """The table or view of this name, in the session given, that of other inputs, or the one that runs."""
+    if spark is None and "pyspark" not in sys.modules:
+        return None
+    from skyband.engines.spark.tables import find_table
+
+    return find_table(name, spark, [one for one in given.values() if is_spark(one)])

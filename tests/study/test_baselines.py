@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -24,6 +27,23 @@ def test_a_baseline_is_asked_for_by_name_and_never_weighed() -> None:
     assert asked.equals(sb.top_k(TABLE, k=2, by="x", window=WINDOW))
     said = str(sb.explain(sb.TopK(k=2, by="x", window=WINDOW, algorithm="mintopk_published")))
     assert "mintopk_published: named in the query" in said
+
+
+RUNS = """
+import sys, pyarrow as pa, skyband as sb
+table = pa.table({{"x": [3.0, 1.0, 2.0]}})
+sb.top_k(table, k=2, by="x", window=sb.sliding(2), algorithm={algorithm!r})
+sb.explain(sb.TopKPairs(k=2, by="abs(a.x - b.x)", window=sb.sliding(2)))
+print(any(name.startswith("skyband.study") for name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize("algorithm", [None, "relaxed", "recompute", "strict"])
+def test_what_runs_imports_no_study_unless_it_names_a_baseline(algorithm: str | None) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", RUNS.format(algorithm=algorithm)], capture_output=True, text=True, check=True
+    ).stdout
+    assert said.strip() == str(algorithm == "strict")
 
 
 def test_a_baseline_of_joins_is_a_plan_by_name() -> None:

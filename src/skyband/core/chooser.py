@@ -58,7 +58,7 @@ class Chooser(Generic[S]):
 
     def cheapest(self) -> Plan:
         """The cheapest candidate; of those about as cheap, the one that holds least."""
-        able = [(each, self._ns(each)) for each in self.candidates if not self._refused(each)]
+        able = [(each, self._ns(each, each.name)) for each in self.candidates if not self._refused(each)]
         chosen, ns = self._near_least(able)
         why = self.reason(Choice(chosen.name, ns=ns), [Choice(each.name, ns=cost) for each, cost in able])
         return self._plan(chosen, why, ns)
@@ -68,7 +68,7 @@ class Chooser(Generic[S]):
         if refused := algorithm.refuses(self.spec):
             possible = ", ".join(each.name for each in self.candidates if not self._refused(each))
             raise InvalidQuery(f"{algorithm.name!r} cannot answer this: {refused}. Possible here: {possible}.")
-        return self._plan(algorithm, BY_NAME, self._ns(algorithm))
+        return self._plan(algorithm, BY_NAME, self._ns(algorithm, algorithm.base))
 
     def _near_least(self, able: Sequence[tuple[AnyAlgorithm, float]]) -> tuple[AnyAlgorithm, float]:
         """Of those that cost at most `near` times the least, the one that holds fewest rows; where nobody knows any
@@ -90,13 +90,13 @@ class Chooser(Generic[S]):
     def _considered(self, algorithm: AnyAlgorithm) -> Choice:
         if refused := self._refused(algorithm):
             return Choice(algorithm.name, refused)
-        return Choice(algorithm.name, None, self._shown(algorithm), self._ns(algorithm))
+        return Choice(algorithm.name, None, self._shown(algorithm), self._ns(algorithm, algorithm.name))
 
     def _refused(self, algorithm: AnyAlgorithm) -> str | None:
         return algorithm.refuses(self.spec) if self.why_not is None else self.why_not(algorithm)
 
-    def _ns(self, algorithm: AnyAlgorithm) -> float:
-        ns, expected = self.measured_ns(algorithm.base), algorithm.expected_ns
+    def _ns(self, algorithm: AnyAlgorithm, name: str) -> float:
+        ns, expected = self.measured_ns(name), algorithm.expected_ns
         return expected(self.spec, self.window.rows) if math.isnan(ns) and expected is not None else ns
 
     def _rows(self, algorithm: AnyAlgorithm) -> float:

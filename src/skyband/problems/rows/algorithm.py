@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from skyband.core.registry import refuses_nothing, whole_window
+from skyband.core.registry import whole_window
 from skyband.problems.rows.drivers.growing import Open, opener
 from skyband.problems.rows.operator import RECENT, RowAlgorithm, Spec
 
@@ -15,7 +15,7 @@ ONLY_TIES = "it is for equal rows that share a rank; others are faster where non
 def row_algorithm(
     name: str,
     open: Open,
-    refuses: Callable[[Spec], str | None] = refuses_nothing,
+    refuses: Callable[[Spec], str | None] | None = None,
     expected_rows: Callable[[Spec, float], float] = whole_window,
     expected_ns: Callable[[Spec, float], float] | None = None,
     *,
@@ -27,7 +27,9 @@ def row_algorithm(
     `for_ties`, all others."""
 
     def refuses_ties_too(spec: Spec) -> str | None:
+        if refuses is not None and (refused := refuses(spec)):
+            return refused
         fits = (spec.ties != RECENT) == for_ties
-        return refuses(spec) or (None if fits else ONLY_TIES if for_ties else TOO_MANY)
+        return None if fits else ONLY_TIES if for_ties else TOO_MANY
 
     return RowAlgorithm(name, opener(open), refuses_ties_too, expected_rows, expected_ns, exact, for_comparing)

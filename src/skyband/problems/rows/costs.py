@@ -9,12 +9,15 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 from skyband.core import cost_files
 from skyband.core.emit import is_whole
+from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.operator import Spec
+
+MEASURED_AS: Final = {budgeted.NAME: relaxed.NAME}  # the same work, so one figure for both
 
 
 class Shape(NamedTuple):
@@ -79,10 +82,11 @@ class Costs:
     cells: Cells
 
     def ns_per_row(self, algorithm: str, spec: Spec, window_rows: float, order: str | None) -> float:
-        """NaN: nobody has measured it. Random order is assumed when nobody says how scores come."""
-        cells = self.cells.get(algorithm, {}).get(order or "random")
-        if cells is None:
-            return math.nan
+        """NaN: nobody has measured it."""
+        return self.at(spec, window_rows, order)(algorithm)
+
+    def at(self, spec: Spec, window_rows: float, order: str | None) -> Callable[[str], float]:
+        """What a row costs by the name of the algorithm. Random order is assumed when nobody says how scores come."""
         slides = _slides(spec)
         if window_rows > SLIDE_ROWS[-1] and slides > 1:
             # What a slide costs is shared by its rows: that these are as many counts more than the window's.
@@ -91,13 +95,19 @@ class Costs:
         shapes = _ALIKE.get((spec.window.by_count, whole, slides > 0), {})
         rows = SLIDE_ROWS if slides else EACH_ROWS
 
-        def at(n: int, j: int) -> float:
-            measured = {s: ns for s, i in shapes.items() if (ns := cells[i][n][j]) is not None}
-            return _along_slides(measured, slides, SHOWN_NS * KS[j] / rows[n] if whole else 0.0)
+        def ns_in(order: str, algorithm: str) -> float:
+            cells = self.cells.get(MEASURED_AS.get(algorithm, algorithm), {}).get(order)
+            if cells is None:
+                return math.nan
 
-        ns = _interpolate(rows, lambda n: _interpolate(KS, lambda j: at(n, j), spec.k), window_rows)
-        is_random = order in (None, "random")
-        return ns if is_random or not math.isnan(ns) else self.ns_per_row(algorithm, spec, window_rows, None)
+            def at(n: int, j: int) -> float:
+                measured = {s: ns for s, i in shapes.items() if (ns := cells[i][n][j]) is not None}
+                return _along_slides(measured, slides, SHOWN_NS * KS[j] / rows[n] if whole else 0.0)
+
+            ns = _interpolate(rows, lambda n: _interpolate(KS, lambda j: at(n, j), spec.k), window_rows)
+            return ns_in("random", algorithm) if math.isnan(ns) and order != "random" else ns
+
+        return partial(ns_in, order or "random")
 
 
 def _along_slides(measured: Mapping[int, float], slides: float, least: float) -> float:

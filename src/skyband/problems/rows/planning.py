@@ -14,7 +14,6 @@ from skyband.core.emit import code_of
 from skyband.core.plan import Choice, Plan
 from skyband.core.registry import candidates_of, find
 from skyband.errors import InvalidQuery
-from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.costs import Costs, known_costs
 from skyband.problems.rows.operator import RowAlgorithm, Spec
 from skyband.problems.rows.query import TIES, TopK
@@ -22,8 +21,6 @@ from skyband.windows import Ticks
 
 NEAR = 1.05  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
 NEAR_IF_ASKED = 4.0  # the same where there will be ad-hoc questions, which look through the rows held
-
-MEASURED_AS = {budgeted.NAME: relaxed.NAME}  # the same work, so one figure for both
 
 ASSUMED_WINDOW_ROWS = 1_000_000  # of a window by value, when nobody says how many rows it holds
 
@@ -53,18 +50,13 @@ def plan(
     `expect`: the order in which scores come (costs.ORDERS), if somebody says.
     """
     window = WindowRows.of(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
-    figures = costs or known_costs()
     near = NEAR_IF_ASKED if spec.ad_hoc else NEAR
-
-    def measured_ns(name: str) -> float:
-        return figures.ns_per_row(MEASURED_AS.get(name, name), spec, window.rows, expect)
-
     chooser = Chooser(
         spec=spec,
         window=window,
         candidates=candidates_of("rows"),
         reason=lambda chosen, able: _reason(spec, chosen, able, near),
-        measured_ns=measured_ns,
+        measured_ns=(costs or known_costs()).at(spec, window.rows, expect),
         why_not=lambda algorithm: _why_not(algorithm, spec, expect),
         near=near,
     )

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -53,9 +52,8 @@ class Plan:
         return self.consider()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """With what was considered, not what makes it: Spark sends plans to its workers."""
-        given = (self.algorithm, self.why, self.rows, self.ns, self.window_rows, self.assumed)
-        return Plan, (*given, partial(tuple, self.considered))
+        """Without what was considered: Spark sends plans to its workers, and nobody reads it there."""
+        return Plan, (self.algorithm, self.why, self.rows, self.ns, self.window_rows, self.assumed)
 
     @property
     def base(self) -> str:

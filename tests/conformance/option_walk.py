@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 import skyband as sb
 from skyband.core.options import AlgorithmOption, declared
-from skyband.core.registry import Algorithm, algorithms_of
+from skyband.core.registry import Algorithm, every_algorithm_of
 
 HOSTILE = ["0", "-0", "-1", "1", "2", "3", "1.5", "1e-3", ".5", "1_000", "1e300", "-1e300", "nan", "inf", "-inf"]
 HOSTILE += ["9" * 30, "-" + "9" * 30, "9" * 5_000, "text", "0x10", "True", "None", "1+1", "1j", "'1'"]
@@ -54,19 +54,19 @@ def many(by: str, window: sb.Window, emit: Any = None, k: int = 2) -> Ask:
 # Of each problem, questions of which every algorithm can answer one; those that may miss rows are exact where k is so
 # large that all are shown.
 EACH = "abs(x - q.x) + abs(y - q.y)"
-PROBLEMS: dict[str, tuple[dict[str, Algorithm[Any, Any]], list[Ask]]] = {
+PROBLEMS: dict[str, tuple[Mapping[str, Algorithm[Any, Any]], list[Ask]]] = {
     "rows": (
-        {**algorithms_of("rows")},
+        every_algorithm_of("rows"),
         [rows(3, sb.sliding(9)), rows(3, sb.sliding(9), ties="rank"), rows(3, sb.sliding(12, every=3)),
          rows(9, sb.sliding(9))],
     ),
-    "pairs": ({**algorithms_of("pairs")}, [pairs(), pairs(same="g")]),
+    "pairs": (every_algorithm_of("pairs"), [pairs(), pairs(same="g")]),
     "across": (
-        {**algorithms_of("across")},
+        every_algorithm_of("across"),
         [across(None), across("last"), across("sum"), across(None, recall=0.9), across("last", k=60)],
     ),
     "subscriptions": (
-        {**algorithms_of("subscriptions")},
+        every_algorithm_of("subscriptions"),
         [many(EACH, sb.sliding(9)), many(EACH, sb.sliding(9), "entries"), many("x", sb.sliding(12, every=3)),
          many(EACH, sb.sliding(9), k=9)],
     ),
@@ -78,7 +78,7 @@ def values_of(option: AlgorithmOption, problem: str, name: str) -> list[str]:
     # Once for each query: what it does with its options was seen with one query.
     return (
         [*HOSTILE, *kept]
-        if problem != "subscriptions" or name not in algorithms_of("rows")
+        if problem != "subscriptions" or name not in every_algorithm_of("rows")
         else ["0", "-1", "1.5", "nan", kept[0]]
     )
 

@@ -19,7 +19,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from oracle import Advance
 
-from skyband.core.registry import Algorithm, algorithms_of, baselines_of
+from skyband.core.registry import Algorithm, every_algorithm_of
 
 AnyAlgorithm = Algorithm[Any, Any]
 Opener = Callable[[Any], Any]  # from a query in numbers to an operator
@@ -50,8 +50,7 @@ class Suite(ABC, Generic[C]):
 
     def algorithms(self) -> Mapping[str, AnyAlgorithm]:
         """Those that promise to be exact, and what papers publish beside them."""
-        known = {**algorithms_of(self.problem), **baselines_of(self.problem)}
-        return {name: each for name, each in known.items() if each.exact}
+        return {name: each for name, each in every_algorithm_of(self.problem).items() if each.exact}
 
     # -- what is drawn -----------------------------------------------------------------------------------------------
 

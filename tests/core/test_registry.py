@@ -23,8 +23,8 @@ from sql.test_statements import ACCEPTED, INPUTS
 import skyband as sb
 from skyband import problems as packages
 from skyband.core import registry
-from skyband.core.draft import Draft, Read
 from skyband.core.explain import explained
+from skyband.core.plan import Draft, Read
 from skyband.dialect.resolving import resolved
 from skyband.dialect.statement import understand
 from skyband.problems.rows import algorithms

@@ -10,7 +10,7 @@ import pytest
 from core.test_explain import COSTS, PAIR_COSTS
 
 import skyband as sb
-from skyband.core.draft import Draft, Measured, Read
+from skyband.core.plan import Draft, Measured, Read
 from skyband.core.rules import RULES
 from skyband.problems.joins.costs import Constants
 

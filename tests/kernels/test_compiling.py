@@ -23,9 +23,9 @@ from skyband import core, kernels, problems
 from skyband.kernels import compiling
 from skyband.kernels.compiling import KernelCache, OneFileEach, kernel
 from skyband.problems.rows.algorithms.mintopk.kernels import pushing as mintopk_kernels
-from skyband.problems.rows.algorithms.pretopk import kernels as pretopk_kernels
 from skyband.problems.rows.algorithms.relaxed.kernels import pushing as relaxed_kernels
 from skyband.problems.rows.drivers import step_kernels as stepwise
+from skyband.study.baselines.rows.pretopk import kernels as pretopk_kernels
 
 
 def cache_of(folder: Path, stamp: object = 1) -> OneFileEach:

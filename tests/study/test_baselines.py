@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -24,6 +27,23 @@ def test_a_baseline_is_asked_for_by_name_and_never_weighed() -> None:
     assert asked.equals(sb.top_k(TABLE, k=2, by="x", window=WINDOW))
     said = str(sb.explain(sb.TopK(k=2, by="x", window=WINDOW, algorithm="mintopk_published")))
     assert "mintopk_published: named in the query" in said
+
+
+RUNS = """
+import sys, pyarrow as pa, skyband as sb
+table = pa.table({{"x": [3.0, 1.0, 2.0]}})
+sb.top_k(table, k=2, by="x", window=sb.sliding(2), algorithm={algorithm!r})
+sb.explain(sb.TopKPairs(k=2, by="abs(a.x - b.x)", window=sb.sliding(2)))
+print(any(name.startswith("skyband.study") for name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize("algorithm", [None, "relaxed", "recompute", "strict"])
+def test_what_runs_imports_no_study_unless_it_names_a_baseline(algorithm: str | None) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", RUNS.format(algorithm=algorithm)], capture_output=True, text=True, check=True
+    ).stdout
+    assert said.strip() == str(algorithm == "strict")
 
 
 def test_a_baseline_of_joins_is_a_plan_by_name() -> None:
@@ -49,10 +69,10 @@ def test_a_name_that_is_not_there_is_told_those_that_are() -> None:
 def test_baselines_of_pairs_are_found_too() -> None:
     points = pa.table({"x": [1.0, 5.0, 2.0, 9.0]})
     plan = sb.TopKPairs(k=1, by="abs(a.x - b.x)", window=WINDOW)
-    assert set(baselines_of("pairs")) == {"basic", "staircase_published"}
+    assert set(baselines_of("pairs")) == {"basic", "naive", "staircase_published", "supreme"}
     assert "basic" not in str(sb.explain(plan))
     expected = sb.top_k_pairs(points, k=1, by="abs(a.x - b.x)", window=WINDOW)
-    for name in baselines_of("pairs"):
+    for name in set(baselines_of("pairs")) - {"supreme"}:  # it answers nothing
         assert sb.top_k_pairs(points, k=1, by="abs(a.x - b.x)", window=WINDOW, algorithm=name).equals(expected)
 
 

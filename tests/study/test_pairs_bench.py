@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skyband.problems.pairs.algorithms.naive.supreme import Supreme
 from skyband.problems.pairs.costs import KINDS
 from skyband.study import limits, pair_costs, pair_planner, pairs
 from skyband.study.baselines.pairs.staircase_published.kernels import search_tree
+from skyband.study.baselines.pairs.supreme.state import Supreme
 from skyband.study.papers import judging, pair_answers, pair_points
 from skyband.study.papers import pairs as papers
 from skyband.study.papers.effort import Effort

@@ -109,7 +109,7 @@ def _across(algorithm: str) -> Made:
 
 def _subscriptions(algorithm: str) -> Made:
     common: dict[str, Any] = {"queries": QUERIES, "key": "id"}
-    own = algorithm not in registry.algorithms_of("rows") or algorithm == "recompute"
+    own = algorithm not in registry.every_algorithm_of("rows") or algorithm == "recompute"
     for name in WINDOWS if own else FEW:  # an algorithm for rows, once for each query
         yield name, sb.TopKForEach, {"k": 2, "by": "v * q.w", **common, **WINDOWS[name]}
     if own:
@@ -143,7 +143,7 @@ def cases(prefix: str = "") -> dict[str, Case]:
     """Every case that its algorithm does not refuse, by name; those whose names start like this."""
     found = {}
     for problem, made in MADE.items():
-        for algorithm in registry.algorithms_of(problem):
+        for algorithm in registry.every_algorithm_of(problem):
             for name, kind, options in made(algorithm):
                 called = f"{problem}/{algorithm}/{name}"
                 case = _case(called, problem, kind, algorithm, options) if called.startswith(prefix) else None

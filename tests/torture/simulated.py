@@ -26,7 +26,7 @@ MOST_ROWS = 60
 def _able(problem: str) -> tuple[tuple[str, Any, dict[str, Any]], ...]:
     """Questions of a problem, each with an algorithm that answers them exactly and takes them."""
     found = []
-    for algorithm in registry.algorithms_of(problem).values():
+    for algorithm in registry.every_algorithm_of(problem).values():
         if not algorithm.exact or algorithm.name == "recompute":
             continue
         for name, kind, options in MADE[problem](algorithm.name):

@@ -1,17 +1,22 @@
-"""The chooser collects every algorithm's refusal and cost, and chooses the cheapest. EXPLAIN prints its decision.
+"""The chooser: of the algorithms that can answer a query, the cheapest. EXPLAIN prints its decision.
+
+A query that runs asks only the candidates, and of these only what decides: each one's refusal, the cost of a row, and
+the rows held by those that cost about the same. The table of EXPLAIN is made when somebody reads it.
 
 The cost of a row comes from `skyband calibrate` or, if nobody has measured the algorithm, from the algorithm's own
-`expected_ns`. If several algorithms cost about the same, the chooser takes the one that holds the fewest rows.
+`expected_ns`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from skyband.core.plan import Choice, Plan
-from skyband.core.registry import Algorithm, algorithms_of, find
+from skyband.core.registry import Algorithm
 from skyband.errors import InvalidQuery
 from skyband.windows import Ticks
 
@@ -27,72 +32,79 @@ class WindowRows(NamedTuple):
     rows: float
     assumed: bool  # nobody said it
 
-
-def window_rows(window: Ticks, said: float | None, otherwise: int) -> WindowRows:
-    """As somebody said, or as a window of arrivals knows, or else as is assumed."""
-    known = window.known_rows
-    return WindowRows(float(said or known or otherwise), said is None and known is None)
-
-
-def choose(
-    problem: str,
-    spec: S,
-    asked_for: str | None,
-    window: WindowRows,
-    *,
-    reason: Callable[[Choice, list[Choice]], str],
-    measured_ns: Callable[[str], float] = lambda name: math.nan,
-    refuses: Callable[[AnyAlgorithm], str | None] | None = None,
-    check_asked: Callable[[AnyAlgorithm], None] = lambda algorithm: None,
-    unable: Mapping[str, str] | None = None,
-    shows_rows: bool = True,
-    near: float = 1.0,
-) -> Plan:
-    """The algorithm asked for by name, or else the cheapest; of those about as cheap, the one that holds least.
-
-    reason       of the choice, and of all that can answer, in words.
-    measured_ns  what a row costs with the algorithm of that name; NaN: nobody has measured it.
-    refuses      why an algorithm is not chosen, where that is more than what it refuses itself; asked for, it may run.
-    check_asked  raises if an algorithm that could answer may not be asked for.
-    unable       names that answer nothing, and why.
-    shows_rows   do algorithms differ in the rows that they hold?
-    near         how many times the least may cost what holds fewer rows.
-    """
-
-    def considered(algorithm: AnyAlgorithm, refused: str | None) -> Choice:
-        if refused:
-            return Choice(algorithm.name, refused, for_comparing=algorithm.for_comparing)
-        ns = measured_ns(algorithm.base)
-        if math.isnan(ns) and algorithm.expected_ns is not None:
-            ns = algorithm.expected_ns(spec, window.rows)
-        rows = algorithm.expected_rows(spec, window.rows) if shows_rows else math.nan
-        return Choice(algorithm.name, None, rows, ns, algorithm.for_comparing)
-
-    refuses = refuses or (lambda algorithm: algorithm.refuses(spec))
-    choices = tuple(considered(each, refuses(each)) for each in algorithms_of(problem).values())
-    if asked_for is None:
-        able = [choice for choice in choices if not choice.refused and not choice.for_comparing]
-        chosen = cheapest(able, near)
-        return _plan(chosen, reason(chosen, able), window, choices)
-    possible = ", ".join(choice.algorithm for choice in choices if not choice.refused)
-    name = asked_for.partition("(")[0].strip() if isinstance(asked_for, str) else ""
-    if why := (unable or {}).get(name):
-        raise InvalidQuery(f"{name!r} cannot answer this: {why}. Possible here: {possible}.")
-    algorithm = find(asked_for, problem)
-    if refused := algorithm.refuses(spec):
-        raise InvalidQuery(f"{asked_for!r} cannot answer this: {refused}. Possible here: {possible}.")
-    check_asked(algorithm)
-    return _plan(considered(algorithm, None), BY_NAME, window, choices)
+    @classmethod
+    def of(cls, window: Ticks, said: float | None, otherwise: int) -> WindowRows:
+        """As somebody said, or as a window of arrivals knows, or else as is assumed."""
+        known = window.known_rows
+        return cls(float(said or known or otherwise), said is None and known is None)
 
 
-def _plan(chosen: Choice, why: str, window: WindowRows, choices: tuple[Choice, ...]) -> Plan:
-    return Plan(chosen.algorithm, why, chosen.rows, chosen.ns, window.rows, window.assumed, choices)
+def _unknown(name: str) -> float:
+    return math.nan
 
 
-def cheapest(able: Iterable[Choice], near: float = 1.0) -> Choice:
-    """Of those that cost at most `near` times the least, the one that holds fewest rows; where nobody knows any cost,
-    of all."""
-    able = list(able)
-    least = min((choice.ns for choice in able if not math.isnan(choice.ns)), default=math.nan)
-    near_it = [choice for choice in able if choice.ns <= near * least] or able
-    return min(near_it, key=lambda choice: (math.isnan(choice.rows), choice.rows))
+@dataclass(frozen=True, kw_only=True)
+class Chooser(Generic[S]):
+    """Chooses the algorithm of one query. A problem says what is different about its choice; the rest is here."""
+
+    spec: S
+    window: WindowRows
+    candidates: Sequence[AnyAlgorithm]  # what can be chosen
+    reason: Callable[[Choice, Sequence[Choice]], str]  # for the choice, among the costs of all that can answer
+    measured_ns: Callable[[str], float] = _unknown  # of a row, by the algorithm's name; NaN: nobody has measured it
+    why_not: Callable[[AnyAlgorithm], str | None] | None = None  # it is not chosen, if that is more than it refuses
+    shows_rows: bool = True  # do candidates differ in the rows that they hold?
+    near: float = 1.0  # how many times the least may cost what holds fewer rows
+
+    def cheapest(self) -> Plan:
+        """The cheapest candidate; of those about as cheap, the one that holds least."""
+        able = [(each, self._ns(each, each.name)) for each in self.candidates if not self._refused(each)]
+        chosen, ns = self._near_least(able)
+        why = self.reason(Choice(chosen.name, ns=ns), [Choice(each.name, ns=cost) for each, cost in able])
+        return self._plan(chosen, why, ns)
+
+    def named(self, algorithm: AnyAlgorithm) -> Plan:
+        """The algorithm that the query names, whatever it costs."""
+        if refused := algorithm.refuses(self.spec):
+            possible = ", ".join(each.name for each in self.candidates if not self._refused(each))
+            raise InvalidQuery(f"{algorithm.name!r} cannot answer this: {refused}. Possible here: {possible}.")
+        return self._plan(algorithm, BY_NAME, self._ns(algorithm, algorithm.base))
+
+    def _near_least(self, able: Sequence[tuple[AnyAlgorithm, float]]) -> tuple[AnyAlgorithm, float]:
+        """Of those that cost at most `near` times the least, the one that holds fewest rows; where nobody knows any
+        cost, of all."""
+        least = min((ns for _, ns in able if not math.isnan(ns)), default=math.nan)
+        near_it = [each for each in able if each[1] <= self.near * least] or able
+        return near_it[0] if len(near_it) == 1 else min(near_it, key=lambda each: self._rows(each[0]))
+
+    def _plan(self, chosen: AnyAlgorithm, why: str, ns: float) -> Plan:
+        rows, window = self._rows(chosen), self.window
+
+        def considered() -> tuple[Choice, ...]:
+            found = {each.name: self._considered(each) for each in self.candidates}
+            found.setdefault(chosen.base, Choice(chosen.base, None, self._shown(chosen), ns))
+            return tuple(sorted(found.values(), key=_by_cost))
+
+        return Plan(chosen.name, why, rows, ns, window.rows, window.assumed, cache(considered))
+
+    def _considered(self, algorithm: AnyAlgorithm) -> Choice:
+        if refused := self._refused(algorithm):
+            return Choice(algorithm.name, refused)
+        return Choice(algorithm.name, None, self._shown(algorithm), self._ns(algorithm, algorithm.name))
+
+    def _refused(self, algorithm: AnyAlgorithm) -> str | None:
+        return algorithm.refuses(self.spec) if self.why_not is None else self.why_not(algorithm)
+
+    def _ns(self, algorithm: AnyAlgorithm, name: str) -> float:
+        ns, expected = self.measured_ns(name), algorithm.expected_ns
+        return expected(self.spec, self.window.rows) if math.isnan(ns) and expected is not None else ns
+
+    def _rows(self, algorithm: AnyAlgorithm) -> float:
+        return algorithm.expected_rows(self.spec, self.window.rows)
+
+    def _shown(self, algorithm: AnyAlgorithm) -> float:
+        return self._rows(algorithm) if self.shows_rows else math.nan
+
+
+def _by_cost(choice: Choice) -> tuple[bool, float, str]:
+    return choice.refused is not None, math.inf if math.isnan(choice.ns) else choice.ns, choice.algorithm

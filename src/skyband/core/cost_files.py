@@ -19,23 +19,60 @@ VERSION: Final = 1
 Costs = TypeVar("Costs")
 
 
-def cache_file(problem: str) -> Path:
-    """Where figures of this machine are kept."""
-    name = f"costs-{problem}.json"
-    if folder := os.environ.get("SKYBAND_CACHE"):
-        return Path(folder) / name
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skyband" / name
-
-
 def machine() -> str:
     return platform.processor() or platform.machine()
 
 
-def write(path: Path, machine: str, grid: Mapping[str, Any], ns: Any) -> None:
-    """Nanoseconds measured at the points of `grid`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    described = {"version": VERSION, "machine": machine, "grid": grid, "ns": ns}
-    path.write_text(_text(described) + "\n")
+def _two_fields(costs: Any) -> tuple[str, Any]:
+    machine, ns = (getattr(costs, field.name) for field in fields(costs))
+    return machine, ns
+
+
+@dataclass(frozen=True)
+class File(Generic[Costs]):
+    """The file of one problem's costs, which are known by a machine and nanoseconds."""
+
+    problem: str
+    grid: Mapping[str, Any]  # the points at which they are measured
+    command: str  # measures them anew
+    costs: Callable[[str, Any], Costs]
+    parts: Callable[[Costs], tuple[str, Any]] = _two_fields  # what `costs` is made of
+
+    def cache_file(self) -> Path:
+        """Where figures of this machine are kept."""
+        name = f"costs-{self.problem}.json"
+        if folder := os.environ.get("SKYBAND_CACHE"):
+            return Path(folder) / name
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skyband" / name
+
+    def shipped_file(self) -> Path:
+        """Those that come with the package."""
+        return Path(__file__).parents[1] / "problems" / self.problem / "costs.json"
+
+    def write(self, costs: Costs, path: Path) -> None:
+        machine, ns = self.parts(costs)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        described = {"version": VERSION, "machine": machine, "grid": self.grid, "ns": ns}
+        path.write_text(_text(described) + "\n")
+
+    def read(self, path: Path) -> Costs:
+        try:
+            described: Any = json.loads(path.read_text())
+            if described["version"] != VERSION or described["grid"] != self.grid:
+                raise ValueError("it was written by another version of Skyband")
+            machine, ns = str(described["machine"]), described["ns"]
+        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+            raise SkybandError(
+                f"Cannot use the costs in {path}: {error}. `{self.command}` measures them again."
+            ) from None
+        return self.costs(machine, ns)
+
+    def known(self) -> Costs:
+        """The figures of this machine or, until there are any that can be used, those that come with the package."""
+        try:
+            return self.read(self.cache_file())
+        except SkybandError:
+            return self.read(self.shipped_file())
 
 
 def _text(value: Any, indent: str = "") -> str:
@@ -54,50 +91,3 @@ def _depth(value: Any) -> int:
     if isinstance(value, Mapping):
         return 3
     return 1 + max(map(_depth, value), default=0) if isinstance(value, list | tuple) else 0
-
-
-def read(path: Path, grid: Mapping[str, Any], command: str) -> tuple[str, Any]:
-    """On which machine they were measured, and the nanoseconds. `command` measures them anew."""
-    try:
-        described: Any = json.loads(path.read_text())
-        if described["version"] != VERSION or described["grid"] != grid:
-            raise ValueError("it was written by another version of Skyband")
-        return str(described["machine"]), described["ns"]
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise SkybandError(f"Cannot use the costs in {path}: {error}. `{command}` measures them again.") from None
-
-
-def shipped_file(problem: str) -> Path:
-    """Those that come with the package."""
-    return Path(__file__).parents[1] / "problems" / problem / "costs.json"
-
-
-def known(problem: str, read_costs: Callable[[Path], Costs]) -> Costs:
-    """The figures of this machine or, until there are any that can be used, those that come with the package."""
-    try:
-        return read_costs(cache_file(problem))
-    except SkybandError:
-        return read_costs(shipped_file(problem))
-
-
-@dataclass(frozen=True)
-class File(Generic[Costs]):
-    """The file of one problem's costs, which are known by a machine and nanoseconds."""
-
-    problem: str
-    grid: Mapping[str, Any]  # the points at which they are measured
-    command: str  # measures them anew
-    costs: Callable[[str, Any], Costs]
-
-    def cache_file(self) -> Path:
-        return cache_file(self.problem)
-
-    def write(self, costs: Any, path: Path) -> None:
-        machine, ns = (getattr(costs, field.name) for field in fields(costs))
-        write(path, machine, self.grid, ns)
-
-    def read(self, path: Path) -> Costs:
-        return self.costs(*read(path, self.grid, self.command))
-
-    def known(self) -> Costs:
-        return known(self.problem, self.read)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skyband.core import notebook
-from skyband.core.draft import Draft, Measured, Query, Step
-from skyband.core.plan import Plan
+from skyband.core.plan import Draft, Measured, Plan, Query, Step
 from skyband.core.registry import is_query, problem_of
 from skyband.core.rules import planned
 from skyband.errors import InvalidQuery

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any, Final
 
-from skyband.core.draft import Step
-from skyband.core.plan import Choice, Plan
+from skyband.core.plan import Choice, Plan, Step
 
 _WIDE, _GAP, _HIGH, _CHARACTERS = 200, 34, 104, 30
 _CHOSEN: Final = "#e0900f"
@@ -125,7 +124,7 @@ def _line(choice: Choice, plan: Plan, share: float, said: str) -> str:
 
 def _expectation(choice: Choice) -> str:
     rows = "" if math.isnan(choice.rows) else f", holds about {choice.rows:,.0f} rows"
-    return f"{_cost(choice.ns)} a row{rows}{', for comparing' if choice.for_comparing else ''}"
+    return f"{_cost(choice.ns)} a row{rows}"
 
 
 def _cost(ns: float) -> str:

@@ -21,8 +21,7 @@ import pyarrow as pa
 
 from skyband.core.codec import Codec
 from skyband.core.distribution import Distribution
-from skyband.core.draft import Draft, Step
-from skyband.core.plan import Plan
+from skyband.core.plan import Draft, Plan, Step
 from skyband.core.session import Session
 from skyband.expressions import Score
 

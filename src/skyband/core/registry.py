@@ -27,14 +27,22 @@ S = TypeVar("S")  # what the problem calls a query in numbers
 Op = TypeVar("Op")  # what the problem calls an operator
 
 
+def refuses_nothing(spec: object) -> None:
+    return None
+
+
+def whole_window(spec: object, window_rows: float) -> float:
+    return window_rows
+
+
 @dataclass(frozen=True)
 class Algorithm(Generic[S, Op]):
     """What the chooser and the engines know of an algorithm."""
 
     name: str
     open: Callable[..., Op]  # of an S, and of the algorithm's options, by keyword
-    refuses: Callable[[S], str | None]  # why it cannot answer this, or None
-    expected_rows: Callable[[S, float], float]  # rows held per group, for so many rows per window, in random order
+    refuses: Callable[[S], str | None] = refuses_nothing  # why it cannot answer this, or None
+    expected_rows: Callable[[S, float], float] = whole_window  # held per group, of so many in a window, in random order
     expected_ns: Callable[[S, float], float] | None = None  # what a row costs, until `skyband calibrate` measures it
     exact: bool = True  # False: it may miss rows, and unless it is for comparing no more than the query allows
     for_comparing: bool = False  # an oracle, a baseline, or what a successor does better: never chosen
@@ -82,10 +90,20 @@ def algorithms_of(problem: str) -> Mapping[str, Algorithm[Any, Any]]:
     return _by_name(packages_of(problem))
 
 
+def candidates_of(problem: str) -> list[Algorithm[Any, Any]]:
+    """Those that can be chosen."""
+    return [each for each in algorithms_of(problem).values() if not each.for_comparing]
+
+
 @cache
 def baselines_of(problem: str) -> Mapping[str, Algorithm[Any, Any]]:
     """What papers publish for a problem, by name, as far as studies compare our algorithms with it."""
     return _by_name(baseline_packages_of(problem))
+
+
+def every_algorithm_of(problem: str) -> Mapping[str, Algorithm[Any, Any]]:
+    """All that a query can name: the problem's algorithms, and what studies compare them with."""
+    return {**algorithms_of(problem), **baselines_of(problem)}
 
 
 def _by_name(packages: Iterable[ModuleType]) -> Mapping[str, Algorithm[Any, Any]]:
@@ -115,9 +133,7 @@ def _packages_in(package: ModuleType) -> Iterator[ModuleType]:
 def find(text: str, problem: str) -> Algorithm[Any, Any]:
     """The problem's algorithm of that name, with the options behind it, if any: "relaxed" or "relaxed(gamma=0.5)"."""
     (name, options), among = _read(text), algorithms_of(problem)
-    if name not in among:
-        among = {**among, **baselines_of(problem)}
-    if name not in among:
+    if name not in among and name not in (among := every_algorithm_of(problem)):
         raise InvalidQuery(f"No algorithm {name!r}. There are: {', '.join(among)}.")
     algorithm = among[name]
     known = declared(algorithm.open) if options else {}

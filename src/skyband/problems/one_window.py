@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from skyband.core.draft import Step
-from skyband.core.planned_windows import in_panes
+from skyband.core.plan import Step, in_panes
 from skyband.core.problem import Problem, Running
 from skyband.engines.embedded.running import run
 from skyband.windows import Window

@@ -337,7 +337,6 @@ def plan_json(explanation: Explanation) -> dict[str, Any]:
                 "refused": choice.refused,
                 "rows": formats.value(choice.rows),
                 "ns": formats.value(choice.ns),
-                "for_comparing": choice.for_comparing,
                 "chosen": choice.algorithm == plan.base,
             }
             for choice in plan.considered

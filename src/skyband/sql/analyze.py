@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.draft import Draft, Measured, Read
 from skyband.core.encoding.inputs import Held, Source, in_batches
 from skyband.core.explain import analyzed, explained
+from skyband.core.plan import Draft, Measured, Read
 from skyband.core.problem import Running
 from skyband.core.registry import problem_of
 from skyband.dialect.query_spec import ONLY, Lookup, QuerySpec

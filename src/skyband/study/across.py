@@ -16,10 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skyband.kernels.compiling import allocating
-from skyband.problems.across.algorithms import early_aggregation, staircase
+from skyband.problems.across.algorithms import staircase
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession
 from skyband.streams.incomplete import incomplete
+from skyband.study.baselines.across import early_aggregation
 from skyband.study.results import Result
 from skyband.study.sizes import Sizes
 from skyband.windows import sliding

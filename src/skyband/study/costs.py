@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from itertools import product
 
 from skyband.core.cost_files import machine
-from skyband.core.registry import algorithms_of
-from skyband.problems.rows.costs import KS, ORDERS, SHAPES, Costs, Shape, is_measured, window_rows_of
+from skyband.core.registry import candidates_of
+from skyband.problems.rows.costs import KS, MEASURED_AS, ORDERS, SHAPES, Costs, Shape, is_measured, window_rows_of
 from skyband.problems.rows.operator import RowAlgorithm
-from skyband.problems.rows.planning import MEASURED_AS
 from skyband.study.pushing import SCORES, STREAM_ROWS, Floats, cost, setting
 
 SECONDS = 0.01  # for one setting of one algorithm, once
@@ -25,13 +24,8 @@ def _takes_some(algorithm: RowAlgorithm) -> bool:
     return any(algorithm.refuses(spec) is None for spec in specs)
 
 
-# Those that may be chosen and, so that they can be compared with them, those that keep no bound but in random order.
 ALGORITHMS = tuple(
-    algorithm
-    for algorithm in algorithms_of("rows").values()
-    if algorithm.name not in MEASURED_AS
-    and not (algorithm.exact and algorithm.for_comparing)
-    and _takes_some(algorithm)
+    algorithm for algorithm in candidates_of("rows") if algorithm.name not in MEASURED_AS and _takes_some(algorithm)
 )
 
 

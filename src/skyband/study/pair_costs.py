@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from skyband.core.cost_files import machine
 from skyband.core.emit import CHANGES
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import algorithms_of, candidates_of
 from skyband.expressions.pairs import bind
 from skyband.problems.pairs.costs import DISTANCES, KINDS, KS, WINDOW_ROWS, PairCosts
 from skyband.problems.pairs.drivers.scoring import Scoring, scoring_of
@@ -21,7 +21,7 @@ from skyband.problems.pairs.operator import Batch, PairOperator, Spec
 from skyband.streams.points import anticorrelated, correlated, uniform_points
 from skyband.windows import Ticks
 
-ALGORITHMS: Final = tuple(name for name, algorithm in algorithms_of("pairs").items() if not algorithm.for_comparing)
+ALGORITHMS: Final = tuple(each.name for each in candidates_of("pairs"))
 ROUNDS: Final = 3  # the fastest counts
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from rich.table import Table
 
 from skyband.core.emit import CHANGES
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import algorithms_of, candidates_of
 from skyband.expressions.pairs import bind
 from skyband.problems.pairs.drivers.scoring import Scoring, scoring_of
 from skyband.problems.pairs.operator import Batch, PairOperator, Spec
@@ -38,7 +38,7 @@ KS: Final = (5, 300)
 SETTINGS: Final = tuple(product(SCORES, RESTRICTIONS, WINDOW_ROWS, KS))
 BAR: Final = 1.5
 ROUNDS: Final = 3
-ALGORITHMS: Final = tuple(name for name, algorithm in algorithms_of("pairs").items() if not algorithm.for_comparing)
+ALGORITHMS: Final = tuple(each.name for each in candidates_of("pairs"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,13 @@ import pyarrow as pa
 from skyband.core.emit import CHANGES
 from skyband.core.registry import find
 from skyband.expressions.pairs import bind
-from skyband.problems.pairs.algorithms.naive.supreme import Supreme
 from skyband.problems.pairs.algorithms.staircase import expected_pairs
 from skyband.problems.pairs.algorithms.staircase.state import Staircase
 from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.drivers.window_rows import Rows
 from skyband.problems.pairs.operator import Batch, Spec
 from skyband.problems.pairs.planning import plan
+from skyband.study.baselines.pairs.supreme.state import Supreme
 from skyband.study.results import Result
 from skyband.windows import Ticks
 

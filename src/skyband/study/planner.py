@@ -81,9 +81,7 @@ def measure(
         worth = [
             choice.algorithm
             for choice in chosen.considered
-            if choice.refused is None
-            and not algorithms_of("rows")[choice.algorithm].for_comparing
-            and not choice.ns > WORTH_MEASURING * chosen.ns
+            if choice.refused is None and not choice.ns > WORTH_MEASURING * chosen.ns
         ]
         scores = streams[order]
         ns = dict.fromkeys(worth, math.inf)

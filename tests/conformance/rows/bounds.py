@@ -10,9 +10,10 @@ from conformance.rows.driver import Driver
 from oracle import Event, Member, Question, last_window_end, members, watermark_of
 
 from skyband.core.emit import CHANGES
-from skyband.problems.rows.algorithms.filtered import NAMES
+from skyband.problems.rows.algorithms.filtered import NAME
 from skyband.problems.rows.algorithms.staircase.state import best_growth
 from skyband.problems.rows.operator import Spec
+from skyband.study.baselines.rows.compositions import NAMES
 
 Bound = Callable[[Question, Spec, Sequence[Event], Driver], int]
 
@@ -163,7 +164,7 @@ STATED: dict[str, Bound] = {
     "relaxed": relaxed,
     "partitioned": partitioned,
     "staircase": staircase,
-    **dict.fromkeys(NAMES, filtered),
+    **dict.fromkeys((NAME, *NAMES), filtered),
     "tied": tied,
     "pretopk": pretopk,
     "mintopk_published": mintopk_published,

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from oracle import Advance, Question, Row, Shown
 from subscriptions_oracle import Asked, Point
 
-from skyband.core.registry import algorithms_of, find
-from skyband.problems.subscriptions.algorithms import grids
-from skyband.problems.subscriptions.algorithms.grids.state import GridOperator
-from skyband.problems.subscriptions.algorithms.per_query.state import PerQuery
+from skyband.core.registry import every_algorithm_of, find
+from skyband.problems.subscriptions.algorithms.recompute.state import PerQuery
+from skyband.study.baselines.subscriptions import grids
+from skyband.study.baselines.subscriptions.grids.state import GridOperator
 
 # With slack=0 lists run short all the time; with few=1 rows are taken in the smallest steps.
 OPTIONS = ("", "slack=0, few=1, parts=2, hits=1", "slack=1, few=1, parts=4", "slack=0, few=3, hits=20")
@@ -37,7 +37,7 @@ class SubscriptionSuite(Suite[Case]):
 
     def algorithms(self) -> Mapping[str, AnyAlgorithm]:
         known = super().algorithms()
-        return {name: known[name] for name in known if name not in algorithms_of("rows") or name in FOR_EACH_QUERY}
+        return {name: known[name] for name in known if name not in every_algorithm_of("rows") or name in FOR_EACH_QUERY}
 
     def cases(
         self, algorithm: AnyAlgorithm, *, rows: str = "usual", external_clock: bool | None = False, coded: bool = False

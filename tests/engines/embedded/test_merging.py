@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tables import shows, table
 
 import skyband as sb
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.problems.across.combining import ADD, Combine
 from skyband.problems.across.operator import AcrossBatch, AcrossSpec
 from skyband.windows import FOREVER, Ticks
@@ -67,8 +67,8 @@ def test_windows_wait_for_the_slowest_stream_but_not_longer_than_allowed(
         return AcrossSpec(2, ticks, combine=combine, low=(0.0,) * 3, high=(1.0,) * 3, repeat=1, idle_after=idle_after)
 
     operator, oracle = (
-        algorithms_of("across")[algorithm].open(spec(lateness, idle_after)),
-        algorithms_of("across")["recompute"].open(spec(FOREVER, 0)),
+        every_algorithm_of("across")[algorithm].open(spec(lateness, idle_after)),
+        every_algorithm_of("across")["recompute"].open(spec(FOREVER, 0)),
     )
     expected, found, reached = [], [], [-(2**40)] * 3
     for position, row in enumerate(row for rows in batches for row in rows):
@@ -80,7 +80,7 @@ def test_windows_wait_for_the_slowest_stream_but_not_longer_than_allowed(
         found.append(operator.push(batch(rows, first)))
         first += len(rows)
         state = operator.state()
-        operator = algorithms_of("across")[algorithm].open(spec(lateness, idle_after))
+        operator = every_algorithm_of("across")[algorithm].open(spec(lateness, idle_after))
         operator.restore(state)
     for column in range(7):
         columns = [

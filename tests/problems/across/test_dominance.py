@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Question
 
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.problems.across.operator import AcrossBatch
 from skyband.streams.incomplete import incomplete
 
@@ -90,7 +90,7 @@ def test_holds_the_k_dominance_set(
     question = Question(k=k, size=size, by_count=True, emit="changes")
     spec = spec_of(question, combine, (0.0,) * streams, (1.0,) * streams, None)
     operator, definition = (
-        algorithms_of("across")[name].open(spec),
+        every_algorithm_of("across")[name].open(spec),
         Definition(k, size, streams, combine, forgets=name == "staircase"),
     )
     free = [(i % streams, i // streams) for i in range(len(drawn))]  # each object once in each stream
@@ -118,7 +118,7 @@ def test_holds_the_k_dominance_set_of_objects_that_come_again(
     """Section 5: where an object has come m_i times, of m, it may come m - m_i times more."""
     question = Question(k=k, size=size, by_count=True, emit="changes")
     spec = spec_of(question, "sum", (0.0,) * streams, (1.0,) * streams, repeat, times)
-    operator = algorithms_of("across")["early_aggregation"].open(spec)
+    operator = every_algorithm_of("across")["early_aggregation"].open(spec)
     definition = Definition(k, size, streams, "sum", forgets=False, repeat=repeat, times=times)
     free = [(i % streams, i // (streams * times)) for i in range(len(drawn))]
     for i, (choice, sixteenths) in enumerate(drawn):
@@ -142,7 +142,9 @@ def test_a_limit_on_repeats_prunes(times: int, most: float) -> None:
     question = Question(k=10, size=size, by_count=True, emit="changes")
     held = {}
     for name, limit in (("early_aggregation", times), ("totals", 0)):
-        operator = algorithms_of("across")[name].open(spec_of(question, "sum", (0.0,) * 3, (1.0,) * 3, "sum", limit))
+        operator = every_algorithm_of("across")[name].open(
+            spec_of(question, "sum", (0.0,) * 3, (1.0,) * 3, "sum", limit)
+        )
         operator.push(
             AcrossBatch(stream, code, made["value"].to_numpy().copy(), np.empty(0, np.int64), 0, int(code.max()) + 1)
         )

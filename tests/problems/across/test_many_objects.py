@@ -7,12 +7,12 @@ import pytest
 from across_oracle import Row
 from conformance.across.driver import Driver
 
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.problems.across.combining import ADD, Combine
 from skyband.problems.across.operator import AcrossAlgorithm, AcrossSpec
 from skyband.windows import Ticks
 
-EXACT = {name: each for name, each in algorithms_of("across").items() if each.exact and name != "recompute"}
+EXACT = {name: each for name, each in every_algorithm_of("across").items() if each.exact and name != "recompute"}
 every_algorithm = pytest.mark.parametrize("algorithm", list(EXACT.values()), ids=list(EXACT))
 
 
@@ -32,7 +32,7 @@ def rows_of(objects: int) -> list[Row]:
 def opened(algorithm: AcrossAlgorithm, spec: AcrossSpec) -> tuple[Driver, Driver]:
     if refused := algorithm.refuses(spec):
         pytest.skip(refused)
-    return Driver(spec, algorithm.open), Driver(spec, algorithms_of("across")["recompute"].open)
+    return Driver(spec, algorithm.open), Driver(spec, every_algorithm_of("across")["recompute"].open)
 
 
 @every_algorithm

@@ -11,7 +11,7 @@ import pytest
 from tables import table
 
 import skyband as sb
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.problems.across.combining import resolve
 from skyband.problems.across.drivers.kernels.scoring import scoring_of
 from skyband.problems.across.drivers.kernels.slots import best_score, current_score, new_slots, take_value
@@ -32,7 +32,9 @@ SCORES = {
 }
 
 
-@pytest.mark.parametrize("algorithm", [name for name in algorithms_of("across") if algorithms_of("across")[name].exact])
+@pytest.mark.parametrize(
+    "algorithm", [name for name in every_algorithm_of("across") if every_algorithm_of("across")[name].exact]
+)
 def test_scores_at_each_time(algorithm: str) -> None:
     query = sb.TopKAcross(
         k=10, id="flow", value="size", streams=list(STREAMS), window=sb.sliding(101, on="t"), algorithm=algorithm

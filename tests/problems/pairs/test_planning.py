@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.core.registry import algorithms_of
+from skyband.core.plan import Choice
+from skyband.core.registry import candidates_of
 from skyband.expressions.pairs import bind
 from skyband.problems.pairs.costs import (
     DISTANCES,
@@ -52,8 +53,10 @@ def test_what_adapts_is_chosen_where_it_can_be() -> None:
 
 def test_what_is_for_comparing_is_not_chosen() -> None:
     considered = plan(spec("abs(a.x - b.x)")).considered
-    assert {choice.algorithm for choice in considered} == set(algorithms_of("pairs"))
-    assert plan(spec("abs(a.x - b.x)"), "naive").algorithm == "naive"
+    assert {choice.algorithm for choice in considered} == {each.name for each in candidates_of("pairs")}
+    named = plan(spec("abs(a.x - b.x)"), "naive")
+    assert named.algorithm == "naive"
+    assert {*named.considered} - {*considered} == {Choice("naive")}
 
 
 def test_the_figures_that_come_with_the_package_are_whole() -> None:

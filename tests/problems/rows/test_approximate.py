@@ -15,7 +15,7 @@ from oracle import Question, answers, by_group
 from skyband.core.emit import ENTRIES
 from skyband.core.registry import algorithms_of, find
 from skyband.kernels.ranking import best_first
-from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates, chance
+from skyband.problems.rows.algorithms.filtered.candidate_bound import candidates, chance
 from skyband.problems.rows.operator import Batch, RowAlgorithm, RowOperator, Spec
 from skyband.windows import Ticks
 

@@ -15,6 +15,7 @@ from skyband.problems.rows import costs as costs_module
 from skyband.problems.rows.costs import (
     EACH_ROWS,
     KS,
+    MEASURED_AS,
     ORDERS,
     SHAPES,
     SLIDE_ROWS,
@@ -27,7 +28,7 @@ from skyband.problems.rows.costs import (
     window_rows_of,
     write,
 )
-from skyband.problems.rows.planning import MEASURED_AS, NEAR, plan
+from skyband.problems.rows.planning import NEAR, plan
 from skyband.study import costs as calibrate
 from skyband.study.pushing import setting
 

@@ -13,7 +13,7 @@ from oracle import Advance, Event, Question, Row, Shown, answers, by_group, top
 
 import skyband as sb
 from skyband.core import snapshots
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.errors import SnapshotMismatch
 from skyband.problems.rows.algorithms.mintopk.state import MinTopK
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
@@ -56,7 +56,7 @@ def test_from_the_start_a_row_without_score_moves_the_clock(algorithm: RowAlgori
 def test_from_the_start_nothing_is_ever_too_old(name: str, every: int | None) -> None:
     """The two times are as far apart as an engine lets them be: almost twice FOREVER."""
     question = Question(k=1, every=every, emit="entries")
-    driver = run(algorithms_of("rows")[name], question, [Row(9.0, 1 - 2**62), Row(1.0, 2**62 - 1)])
+    driver = run(every_algorithm_of("rows")[name], question, [Row(9.0, 1 - 2**62), Row(1.0, 2**62 - 1)])
     driver.finish()
     assert [line.position for line in driver.lines] == [0]
     assert driver.operator.late == 0
@@ -134,7 +134,7 @@ def test_mintopk_closes_a_window_with_many_late_panes(size: int, initial_room: i
     late = [Row(float(time), time) for time in range(size + 1, 2 * size)]
     events = [Row(1.0, 2 * size), *late, Row(0.0, 2 * size + 1)]
     driver = Driver(
-        spec_of(question, grouped=False), opener(algorithms_of("rows")["mintopk"], initial_room=initial_room)
+        spec_of(question, grouped=False), opener(every_algorithm_of("rows")["mintopk"], initial_room=initial_room)
     )
     driver.run(events, after_each=lambda: driver.operator.check())
     assert by_group(driver.lines) == by_group(answers(question, events, finished=False))
@@ -180,7 +180,7 @@ def test_relaxed_forgets_rows_that_newer_ones_dominate_at_once(by_count: bool) -
         assert operator.rows_held() < 200
 
 
-@pytest.mark.parametrize("open_operator", [MinTopK, Relaxed, algorithms_of("rows")["recompute"].open])
+@pytest.mark.parametrize("open_operator", [MinTopK, Relaxed, every_algorithm_of("rows")["recompute"].open])
 @pytest.mark.parametrize("by_count", [True, False])
 def test_no_group_at_all(open_operator: Callable, by_count: bool) -> None:  # type: ignore[type-arg]
     driver = Driver(spec_of(Question(k=1, size=3, every=2, by_count=by_count)), open_operator)

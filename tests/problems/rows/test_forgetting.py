@@ -13,10 +13,10 @@ import pytest
 
 import skyband as sb
 from skyband.core.calls import Stats
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.problems.rows.codec import RowsCodec
 
-EXACT = [name for name, each in algorithms_of("rows").items() if each.exact]
+EXACT = [name for name, each in every_algorithm_of("rows").items() if each.exact]
 
 
 @pytest.fixture(params=[1, 1024])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.problems.rows.planning import plan, specify
 from skyband.windows import FOREVER
 
@@ -46,7 +46,7 @@ def test_a_large_k_is_cut_into_parts() -> None:
     assert plan(specify(query, SCHEMA)).algorithm == "partitioned"
 
 
-@pytest.mark.parametrize("algorithm", algorithms_of("rows"))
+@pytest.mark.parametrize("algorithm", every_algorithm_of("rows"))
 def test_by_name(algorithm: str) -> None:
     window = sb.sliding(100) if algorithm == "budgeted" else sb.tumbling(100)
     query = sb.TopK(k=10, by="v", window=window, algorithm=algorithm, ties="rank" if algorithm == "tied" else None)
@@ -58,14 +58,14 @@ def test_by_name(algorithm: str) -> None:
 def test_expected_rows() -> None:
     """A k-skyband of k (1 + ln(n/k)) rows on random order; with panes 2k to 3.5k; never more than the window."""
     spec = specify(sb.TopK(k=10, by="v", window=sb.sliding(1_000, every=100)), SCHEMA)
-    assert algorithms_of("rows")["recompute"].expected_rows(spec, 1_000) == 1_000
-    assert 20 <= algorithms_of("rows")["mintopk"].expected_rows(spec, 1_000) <= 40
-    assert algorithms_of("rows")["relaxed"].expected_rows(spec, 1_000) == pytest.approx(
+    assert every_algorithm_of("rows")["recompute"].expected_rows(spec, 1_000) == 1_000
+    assert 20 <= every_algorithm_of("rows")["mintopk"].expected_rows(spec, 1_000) <= 40
+    assert every_algorithm_of("rows")["relaxed"].expected_rows(spec, 1_000) == pytest.approx(
         10 * (1 + math.log(100)), rel=0.5
     )
     assert (
-        algorithms_of("rows")["mintopk"].expected_rows(spec, 3)
-        == algorithms_of("rows")["relaxed"].expected_rows(spec, 3)
+        every_algorithm_of("rows")["mintopk"].expected_rows(spec, 3)
+        == every_algorithm_of("rows")["relaxed"].expected_rows(spec, 3)
         == 3
     )
 

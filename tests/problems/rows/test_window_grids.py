@@ -8,10 +8,10 @@ import pytest
 
 from skyband.core.emit import CHANGES, WINDOWS
 from skyband.core.operator import Answer
-from skyband.core.registry import algorithms_of
-from skyband.problems.rows.algorithms.tma.kernels import GRID, WINDOW
-from skyband.problems.rows.algorithms.tma.state import WholeWindow
+from skyband.core.registry import every_algorithm_of
 from skyband.problems.rows.operator import Batch, Spec
+from skyband.study.baselines.rows.tma.kernels import GRID, WINDOW
+from skyband.study.baselines.rows.tma.state import WholeWindow
 from skyband.windows import Ticks
 
 Floats = npt.NDArray[np.float64]
@@ -55,7 +55,7 @@ SHAPES = (
 
 def run(name: str, spec: Spec, score: Floats, time: Ints = NO_TIMES) -> list[Answer]:
     """What it says of each batch, with every invariant checked after it."""
-    operator = algorithms_of("rows")[name].open(spec)
+    operator = every_algorithm_of("rows")[name].open(spec)
     said = []
     for first in range(0, len(score), BATCH):
         rows = slice(first, first + BATCH)
@@ -101,7 +101,7 @@ def fullest_share(operator: WholeWindow) -> float:
     ("name", "shape"), [("tma", "falling"), ("sma", "falling"), ("tma", "one far from all others")]
 )
 def test_a_grid_whose_range_is_no_longer_that_of_the_scores_is_made_anew(name: str, shape: str) -> None:
-    operator = algorithms_of("rows")[name].open(Spec(5, Ticks(SIZE, 10, 0, by_count=True)))
+    operator = every_algorithm_of("rows")[name].open(Spec(5, Ticks(SIZE, 10, 0, by_count=True)))
     assert isinstance(operator, WholeWindow)
     score = some_scores(shape)
     shares = []
@@ -116,7 +116,7 @@ def test_a_grid_whose_range_is_no_longer_that_of_the_scores_is_made_anew(name: s
 def test_a_grid_is_not_saved_since_it_follows_from_the_window(name: str) -> None:
     spec = Spec(5, Ticks(SIZE, 50, 0, by_count=True))
     score = some_scores("waves")
-    first, second = algorithms_of("rows")[name].open(spec), algorithms_of("rows")[name].open(spec)
+    first, second = every_algorithm_of("rows")[name].open(spec), every_algorithm_of("rows")[name].open(spec)
     first.push(Batch(score[:1000], NO_TIMES, NO_GROUPS, 0))
     saved = first.state()
     assert len(saved["list2_rows"]) == 0

@@ -16,7 +16,7 @@ from skyband.core.operator import Answer, Floats, Ints
 from skyband.core.registry import find
 from skyband.expressions import subscriptions
 from skyband.problems.rows.operator import Batch as RowBatch
-from skyband.problems.subscriptions.algorithms.per_query.state import row_spec
+from skyband.problems.subscriptions.algorithms.recompute.state import row_spec
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.operator import Batch, Spec
 from skyband.study.papers.subscriptions_points import CORRELATED, UNIFORM, Points

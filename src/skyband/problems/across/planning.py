@@ -6,10 +6,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from skyband.core import chooser
+from skyband.core.chooser import Chooser, WindowRows
 from skyband.core.emit import code_of
 from skyband.core.plan import Choice, Plan
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import algorithms_of, candidates_of, find
 from skyband.problems.across.operator import ONCE, REPEAT_CODES, AcrossSpec
 from skyband.problems.across.query import TopKAcross
 from skyband.windows import Ticks, span_ticks
@@ -49,8 +49,13 @@ def in_numbers(query: TopKAcross, ticks: Ticks, idle_after: int = 0) -> AcrossSp
 
 def plan(spec: AcrossSpec, asked_for: str | None = None, *, window_rows: float | None = None) -> Plan:
     """The algorithm asked for by name, or else the one that holds fewest rows of those that can."""
-    window = chooser.window_rows(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
-    return chooser.choose("across", spec, asked_for, window, reason=lambda chosen, able: _reason(spec, chosen))
+    chooser = Chooser(
+        spec=spec,
+        window=WindowRows.of(spec.window, window_rows, ASSUMED_WINDOW_ROWS),
+        candidates=candidates_of("across"),
+        reason=lambda chosen, able: _reason(spec, chosen),
+    )
+    return chooser.cheapest() if asked_for is None else chooser.named(find(asked_for, "across"))
 
 
 def _reason(spec: AcrossSpec, chosen: Choice) -> str:

@@ -11,9 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skyband.core.distribution import Distribution, merged_by_window
-from skyband.core.draft import Draft
-from skyband.core.plan import Plan
-from skyband.core.planned_windows import ticks_of
+from skyband.core.plan import Draft, Plan, ticks_of
 from skyband.core.problem import Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement

@@ -13,14 +13,12 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache
 from itertools import accumulate
 from operator import mul
-from pathlib import Path
 from typing import Final
 
 from skyband.core import cost_files
 from skyband.errors import InvalidQuery
 from skyband.problems.joins.operator import Plan, Spec
 
-FILE: Final = "joins"
 MOST_ENUMERATED: Final = 6  # inputs whose plans are all looked at; beyond, inputs are made early one by one
 NEAR: Final = 2000.0  # entries and groups that a processor finds in its nearest memory
 ASSUMED_RATE: Final = 10_000.0  # rows a slide
@@ -176,22 +174,11 @@ def worth_considering(inputs: int, estimate: Callable[[Plan], float], *, linear:
     return found + ([Plan((True,) * inputs, multiply=True)] if linear else [])
 
 
-def cache_file() -> Path:
-    return cost_files.cache_file(FILE)
-
-
-def _grid() -> dict[str, list[str]]:
-    return {"constants": [field.name for field in fields(Constants)]}
-
-
-def write(constants: Constants, path: Path) -> None:
-    cost_files.write(path, cost_files.machine(), _grid(), asdict(constants))
-
-
-def read(path: Path) -> Constants:
-    return Constants(**cost_files.read(path, _grid(), "skyband calibrate --joins")[1])
-
-
-@cache
-def known_constants() -> Constants:
-    return cost_files.known(FILE, read)
+_file = cost_files.File(
+    "joins",
+    {"constants": [field.name for field in fields(Constants)]},
+    "skyband calibrate --joins",
+    lambda machine, ns: Constants(**ns),
+    lambda constants: (cost_files.machine(), asdict(constants)),
+)
+cache_file, write, read, known_constants = _file.cache_file, _file.write, _file.read, cache(_file.known)

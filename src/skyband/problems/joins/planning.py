@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from skyband.core.chooser import BY_NAME, cheapest
+from skyband.core.chooser import Chooser, WindowRows
 from skyband.core.emit import code_of
-from skyband.core.plan import Choice
 from skyband.core.plan import Plan as ChosenPlan
 from skyband.errors import InvalidQuery
 from skyband.problems.joins.algorithms.plans import MULTIPLY
 from skyband.problems.joins.candidates import candidates, find, find_for, with_statistics
 from skyband.problems.joins.columns import BoundJoin
 from skyband.problems.joins.costs import Statistics, assumed
-from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinAlgorithm, JoinOperator, Spec
+from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinOperator, Spec
 from skyband.problems.joins.query import JoinAggregate, Relation
 from skyband.windows import FOREVER
 
@@ -79,14 +77,10 @@ def coalesces(query: JoinAggregate, bound: BoundJoin) -> tuple[tuple[int, ...] |
 
 def better(name: str, query: JoinAggregate, spec: Spec, known: Mapping[str, Statistics]) -> ChosenPlan | None:
     """A plan that is worth the switch, now that the inputs are known; None: stay."""
-    running = _considered(with_statistics(find(name, query.names), query.names, list(known.values())), spec)
+    running = with_statistics(find(name, query.names), query.names, list(known.values()))
     found = plan(query, known, spec)
-    return found if running.ns > WORTH * found.ns else None
-
-
-def _considered(algorithm: JoinAlgorithm, spec: Spec) -> Choice:
-    ns = math.nan if algorithm.expected_ns is None else algorithm.expected_ns(spec, math.nan)
-    return Choice(algorithm.name, algorithm.refuses(spec), ns=ns, for_comparing=algorithm.for_comparing)
+    is_worth = running.expected_ns is not None and running.expected_ns(spec, found.window_rows) > WORTH * found.ns
+    return found if is_worth else None
 
 
 def plan(
@@ -98,15 +92,16 @@ def plan(
     once its columns are known.
     """
     spec, inputs = spec or _shape(query), inputs_of(query, statistics)
-    choices = [_considered(each, spec) for each in candidates(spec, query.names, inputs)]
-    choices.sort(key=lambda choice: (choice.refused is not None, choice.ns))
+    chooser = Chooser(
+        spec=spec,
+        window=WindowRows(sum(each.rows for each in inputs), assumed=statistics is None),
+        candidates=candidates(spec, query.names, inputs),
+        reason=lambda chosen, able: "lowest cost per row",
+        shows_rows=False,  # each holds all live rows
+    )
     if query.plan is None:
-        chosen, why = cheapest(choice for choice in choices if not choice.refused), "lowest cost per row"
-    else:
-        asked = find_for(query.plan, query.names, spec)
-        chosen, why = _considered(with_statistics(asked, query.names, inputs), spec), BY_NAME
-    rows = sum(each.rows for each in inputs)
-    return ChosenPlan(chosen.algorithm, why, rows, chosen.ns, rows, statistics is None, tuple(choices))
+        return chooser.cheapest()
+    return chooser.named(with_statistics(find_for(query.plan, query.names, spec), query.names, inputs))
 
 
 def inputs_of(query: JoinAggregate, statistics: Mapping[str, Statistics] | None) -> list[Statistics]:

@@ -14,10 +14,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skyband.core.distribution import FROM_THE_START, Distribution
-from skyband.core.draft import Draft, Step
 from skyband.core.emit import gives_windows
-from skyband.core.plan import Plan
-from skyband.core.planned_windows import in_panes
+from skyband.core.plan import Draft, Plan, Step, in_panes
 from skyband.core.problem import Problem, Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 
-from skyband.core import chooser
+from skyband.core.chooser import Chooser, WindowRows
 from skyband.core.emit import code_of
 from skyband.core.plan import Plan
+from skyband.core.registry import candidates_of, find
 from skyband.problems.pairs.algorithms import staircase, threshold
-from skyband.problems.pairs.algorithms.naive import supreme
-from skyband.problems.pairs.algorithms.staircase import expected_pairs
 from skyband.problems.pairs.costs import PairCosts, kind_of, known_pair_costs
 from skyband.problems.pairs.drivers.scoring import Scoring
 from skyband.problems.pairs.operator import Spec
@@ -31,19 +29,17 @@ def plan(
     spec: Spec, asked_for: str | None = None, *, window_rows: float | None = None, costs: PairCosts | None = None
 ) -> Plan:
     """The algorithm asked for by name, or else the one whose rows cost least."""
-    window = chooser.window_rows(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
+    window = WindowRows.of(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
     figures = costs or known_pair_costs()
-    found = chooser.choose(
-        "pairs",
-        spec,
-        asked_for,
-        window,
+    chooser = Chooser(
+        spec=spec,
+        window=window,
+        candidates=candidates_of("pairs"),
         reason=lambda chosen, able: _reason(spec, len(able), chosen.algorithm),
         measured_ns=lambda name: _cost(name, spec, window.rows, figures),
-        unable={supreme.NAME: supreme.WHY_NOT},
         shows_rows=False,  # each holds all rows of the window
     )
-    return replace(found, rows=window.rows, pairs=expected_pairs(spec.k, window.rows))
+    return chooser.cheapest() if asked_for is None else chooser.named(find(asked_for, "pairs"))
 
 
 FEW_DISTANCES: Final = 8  # beyond so many no row is near by all of them, and every list is walked to its end

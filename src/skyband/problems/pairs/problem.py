@@ -12,12 +12,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skyband.core.distribution import Distribution, merged_by_window
-from skyband.core.draft import Draft
 from skyband.core.emit import code_of, gives_windows
 from skyband.core.encoding.inputs import read
 from skyband.core.encoding.schemas import plain_schema
-from skyband.core.plan import Plan
-from skyband.core.planned_windows import ticks_of
+from skyband.core.plan import Draft, Plan, ticks_of
 from skyband.core.problem import Running
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
@@ -27,6 +25,7 @@ from skyband.engines.embedded.running import apart, run
 from skyband.expressions import pairs as pair_expressions
 from skyband.problems.one_window import OneWindowProblem
 from skyband.problems.pairs import planning, sql
+from skyband.problems.pairs.algorithms.staircase import expected_pairs
 from skyband.problems.pairs.codec import PairsCodec
 from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.operator import Spec
@@ -55,7 +54,8 @@ class Pairs(OneWindowProblem[TopKPairs]):
 
     def holds(self, query: TopKPairs, plan: Plan, draft: Draft) -> str:
         rows = f"{plan.window_rows:,.0f} rows of a window{plan.assumption}"
-        return f"the {rows} and about {plan.pairs:,.0f} pairs, if scores come in random order"
+        pairs = expected_pairs(query.k, plan.window_rows)
+        return f"the {rows} and about {pairs:,.0f} pairs, if scores come in random order"
 
     def choose(self, query: TopKPairs, draft: Draft) -> Plan:
         text = query.by, query.where, query.ascending

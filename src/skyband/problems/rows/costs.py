@@ -6,14 +6,18 @@ The package contains measured costs; `skyband calibrate` measures them on this m
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 from skyband.core import cost_files
 from skyband.core.emit import is_whole
+from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.operator import Spec
+
+MEASURED_AS: Final = {budgeted.NAME: relaxed.NAME}  # the same work, so one figure for both
 
 
 class Shape(NamedTuple):
@@ -56,6 +60,17 @@ def is_measured(shape: Shape, order: str, window_rows: int, k: int) -> bool:
     return shape.by_count and (order == "falling" or (shape.slides <= 100 and shape.whole))
 
 
+def _kind(shape: Shape) -> tuple[bool, bool, bool]:
+    """What shapes that differ only in their slides have in common."""
+    return shape.by_count, shape.whole, shape.slides > 0
+
+
+# By what they have in common: where the shape with so many slides is.
+_ALIKE: Final = {
+    kind: {shape.slides: i for i, shape in enumerate(SHAPES) if _kind(shape) == kind}
+    for kind in set(map(_kind, SHAPES))
+}
+
 Cells = Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float | None]]]]]
 
 
@@ -67,30 +82,32 @@ class Costs:
     cells: Cells
 
     def ns_per_row(self, algorithm: str, spec: Spec, window_rows: float, order: str | None) -> float:
-        """NaN: nobody has measured it. Random order is assumed when nobody says how scores come."""
-        cells = self.cells.get(algorithm, {}).get(order or "random")
-        if cells is None:
-            return math.nan
+        """NaN: nobody has measured it."""
+        return self.at(spec, window_rows, order)(algorithm)
+
+    def at(self, spec: Spec, window_rows: float, order: str | None) -> Callable[[str], float]:
+        """What a row costs by the name of the algorithm. Random order is assumed when nobody says how scores come."""
         slides = _slides(spec)
         if window_rows > SLIDE_ROWS[-1] and slides > 1:
             # What a slide costs is shared by its rows: that these are as many counts more than the window's.
             slides = max(1.0, slides * SLIDE_ROWS[-1] / window_rows)
         whole = slides > 0 and is_whole(spec.emit)
-        shapes = {
-            shape.slides: i
-            for i, shape in enumerate(SHAPES)
-            if (shape.by_count, shape.whole) == (spec.window.by_count, whole) and (shape.slides == 0) == (slides == 0)
-        }
-
-        def at(n: int, j: int) -> float:
-            measured = {s: ns for s, i in shapes.items() if (ns := cells[i][n][j]) is not None}
-            return _along_slides(measured, slides, SHOWN_NS * KS[j] / rows[n] if whole else 0.0)
-
+        shapes = _ALIKE.get((spec.window.by_count, whole, slides > 0), {})
         rows = SLIDE_ROWS if slides else EACH_ROWS
-        by_rows = [_interpolate(KS, [at(n, j) for j in range(len(KS))], spec.k) for n in range(len(rows))]
-        ns = _interpolate(rows, by_rows, window_rows)
-        is_random = order in (None, "random")
-        return ns if is_random or not math.isnan(ns) else self.ns_per_row(algorithm, spec, window_rows, None)
+
+        def ns_in(order: str, algorithm: str) -> float:
+            cells = self.cells.get(MEASURED_AS.get(algorithm, algorithm), {}).get(order)
+            if cells is None:
+                return math.nan
+
+            def at(n: int, j: int) -> float:
+                measured = {s: ns for s, i in shapes.items() if (ns := cells[i][n][j]) is not None}
+                return _along_slides(measured, slides, SHOWN_NS * KS[j] / rows[n] if whole else 0.0)
+
+            ns = _interpolate(rows, lambda n: _interpolate(KS, lambda j: at(n, j), spec.k), window_rows)
+            return ns_in("random", algorithm) if math.isnan(ns) and order != "random" else ns
+
+        return partial(ns_in, order or "random")
 
 
 def _along_slides(measured: Mapping[int, float], slides: float, least: float) -> float:
@@ -117,24 +134,28 @@ def _slides(spec: Spec) -> float:
     return 1.0 if spec.window.endless else size / every * (1 if size % every == 0 else 2)
 
 
-def _interpolate(points: Sequence[float], values: Sequence[float], x: float) -> float:
-    """Between the points, linear where both axes are logarithmic; beyond them, the nearest. NaN: not measured."""
-    measured = [(point, value) for point, value in zip(points, values, strict=True) if not math.isnan(value)]
-    if not measured:
-        return math.nan
-    points, values = zip(*measured, strict=True)
-    x = min(max(x, points[0]), points[-1])
-    for (a, left), (b, right) in zip(
-        zip(points, values, strict=True), zip(points[1:], values[1:], strict=True), strict=False
-    ):
-        if x <= b:
-            share = math.log(x / a) / math.log(b / a)
-            return (
-                math.exp((1 - share) * math.log(left) + share * math.log(right))
-                if 0 < share < 1
-                else (left if share <= 0 else right)
-            )
-    return values[-1]
+def _interpolate(points: Sequence[float], value: Callable[[int], float], x: float) -> float:
+    """Between the points, linear where both axes are logarithmic; beyond them, the nearest. NaN: not measured.
+
+    Of all points only those beside x that were measured are looked at: `value` gives that of the i-th.
+    """
+    middle = bisect_right(points, x)
+    left, a = _first_measured(points, value, range(middle - 1, -1, -1))
+    if a == x:
+        return left
+    right, b = _first_measured(points, value, range(middle, len(points)))
+    if math.isnan(left) or math.isnan(right):
+        return right if math.isnan(left) else left
+    share = math.log(x / a) / math.log(b / a)
+    return math.exp((1 - share) * math.log(left) + share * math.log(right))
+
+
+def _first_measured(
+    points: Sequence[float], value: Callable[[int], float], order: Iterable[int]
+) -> tuple[float, float]:
+    """The first value in this order that was measured, and its point."""
+    found = ((value(i), points[i]) for i in order)
+    return next((each for each in found if not math.isnan(each[0])), (math.nan, math.nan))
 
 
 _file = cost_files.File(

@@ -53,8 +53,3 @@ class RowOperator(Operator[Batch, Answer, Ints], Protocol):
 
 
 RowAlgorithm = Algorithm[Spec, RowOperator]
-
-
-def refuses_ties(spec: Spec) -> str | None:
-    """Why an algorithm that holds k rows for an answer cannot rank equal rows together; None: nobody asks for it."""
-    return None if spec.ties == RECENT else "it holds k rows for an answer, and more may share the k-th rank"

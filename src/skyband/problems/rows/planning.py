@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 from numpy import format_float_positional as in_full
 
-from skyband.core import chooser
+from skyband.core.chooser import Chooser, WindowRows
 from skyband.core.emit import code_of
 from skyband.core.plan import Choice, Plan
-from skyband.core.registry import find
+from skyband.core.registry import candidates_of, find
 from skyband.errors import InvalidQuery
-from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.costs import Costs, known_costs
 from skyband.problems.rows.operator import RowAlgorithm, Spec
 from skyband.problems.rows.query import TIES, TopK
@@ -21,8 +21,6 @@ from skyband.windows import Ticks
 
 NEAR = 1.05  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
 NEAR_IF_ASKED = 4.0  # the same where there will be ad-hoc questions, which look through the rows held
-
-MEASURED_AS = {budgeted.NAME: relaxed.NAME}  # the same work, so one figure for both
 
 ASSUMED_WINDOW_ROWS = 1_000_000  # of a window by value, when nobody says how many rows it holds
 
@@ -51,34 +49,33 @@ def plan(
 
     `expect`: the order in which scores come (costs.ORDERS), if somebody says.
     """
-    window = chooser.window_rows(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
-    figures = costs or known_costs()
+    window = WindowRows.of(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
     near = NEAR_IF_ASKED if spec.ad_hoc else NEAR
-
-    def measured_ns(name: str) -> float:
-        return figures.ns_per_row(MEASURED_AS.get(name, name), spec, window.rows, expect)
-
-    found = chooser.choose(
-        "rows",
-        spec,
-        asked_for,
-        window,
+    chooser = Chooser(
+        spec=spec,
+        window=window,
+        candidates=candidates_of("rows"),
         reason=lambda chosen, able: _reason(spec, chosen, able, near),
-        measured_ns=measured_ns,
-        refuses=lambda algorithm: _refused(algorithm, spec, expect),
-        check_asked=lambda algorithm: _check_asked(algorithm, spec),
+        measured_ns=(costs or known_costs()).at(spec, window.rows, expect),
+        why_not=lambda algorithm: _why_not(algorithm, spec, expect),
         near=near,
     )
-    return replace(found, why=found.why + _on_error(spec, found.base))
+    if asked_for is None:
+        found = chooser.cheapest()
+    else:
+        asked = find(asked_for, "rows")
+        found = chooser.named(asked)
+        _check_promise(asked, spec)
+    return replace(found, why=found.why + _on_error(spec, found.base)) if spec.error else found
 
 
-def _refused(algorithm: RowAlgorithm, spec: Spec, expect: str | None) -> str | None:
+def _why_not(algorithm: RowAlgorithm, spec: Spec, expect: str | None) -> str | None:
     """Why an algorithm is not chosen, or None. One that is not exact needs an `error` that it keeps."""
     if algorithm.exact:
         return algorithm.refuses(spec)
     if not spec.error:
         return "it may miss rows, and the query allows no error"
-    if refused := algorithm.refuses(spec) or breaks_promise(algorithm, spec):
+    if refused := algorithm.refuses(spec):
         return refused
     if expect not in (None, "random"):
         return f"which rows it may let go is known for random order, and {expect} scores are expected"
@@ -92,7 +89,7 @@ def breaks_promise(algorithm: RowAlgorithm, spec: Spec) -> str | None:
     return None
 
 
-def _check_asked(algorithm: RowAlgorithm, spec: Spec) -> None:
+def _check_promise(algorithm: RowAlgorithm, spec: Spec) -> None:
     """Raise if `error` is promised and this algorithm may break it. Where none is promised, it can be asked for."""
     if broken := breaks_promise(algorithm, spec):
         raise InvalidQuery(
@@ -101,7 +98,7 @@ def _check_asked(algorithm: RowAlgorithm, spec: Spec) -> None:
         )
 
 
-def _reason(spec: Spec, chosen: Choice, able: list[Choice], near: float) -> str:
+def _reason(spec: Spec, chosen: Choice, able: Sequence[Choice], near: float) -> str:
     if spec.ties:
         return "equal scores share a rank, so an answer may show more than k rows"
     if spec.ad_hoc:
@@ -119,8 +116,6 @@ def _reason(spec: Spec, chosen: Choice, able: list[Choice], near: float) -> str:
 
 def _on_error(spec: Spec, chosen: str) -> str:
     """How the `error` that the query allows is used."""
-    if not spec.error:
-        return ""
     if find(chosen, "rows").exact:
         return "; it misses no row, so it is within any error"
     first = math.ceil(1 / spec.error)

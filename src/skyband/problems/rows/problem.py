@@ -15,12 +15,10 @@ import pyarrow as pa
 
 from skyband import expressions
 from skyband.core.distribution import FROM_THE_START, Distribution, shows_without_rows
-from skyband.core.draft import Draft
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import TAKEN
 from skyband.core.encoding.schemas import plain_schema
-from skyband.core.plan import Plan
-from skyband.core.planned_windows import ticks_of
+from skyband.core.plan import Draft, Plan, ticks_of
 from skyband.core.problem import Running
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session

@@ -9,9 +9,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from skyband.core import chooser
+from skyband.core.chooser import Chooser, WindowRows
 from skyband.core.emit import code_of
 from skyband.core.plan import Plan
+from skyband.core.registry import candidates_of, find
 from skyband.expressions.subscriptions import QueryScore
 from skyband.problems.subscriptions.algorithms import boxes, cells, scan, shared, shared_score
 from skyband.problems.subscriptions.algorithms.boxes.state import ROWS as BOX_ROWS
@@ -58,18 +59,18 @@ def plan(
 
     `score_groups`: how many of the queries ask for different scores; 0: it is not known, so all of them.
     """
-    window = chooser.window_rows(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
+    window = WindowRows.of(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
     queries, k = queries or ASSUMED_QUERIES, spec.k or ASSUMED_K
-    found = chooser.choose(
-        "subscriptions",
-        spec,
-        asked_for,
-        window,
+    chooser = Chooser(
+        spec=spec,
+        window=window,
+        candidates=candidates_of("subscriptions"),
         reason=lambda chosen, able: _reason(chosen.algorithm, spec, score_groups),
         measured_ns=lambda name: _cost(name, spec, queries, score_groups or queries, k, window.rows),
-        refuses=lambda algorithm: algorithm.refuses(spec) or _own_scores(algorithm.name, spec, queries, score_groups),
+        why_not=lambda algorithm: algorithm.refuses(spec) or _own_scores(algorithm.name, spec, queries, score_groups),
         shows_rows=False,
     )
+    found = chooser.cheapest() if asked_for is None else chooser.named(find(asked_for, "subscriptions"))
     return replace(found, rows=_held(k, score_groups, window.rows) if found.base == shared.NAME else math.nan)
 
 

@@ -12,10 +12,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skyband.core.distribution import Distribution, by_its_rows
-from skyband.core.draft import Draft
 from skyband.core.encoding.schemas import plain_schema
-from skyband.core.plan import Plan
-from skyband.core.planned_windows import ticks_of
+from skyband.core.plan import Draft, Plan, ticks_of
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import subscriptions

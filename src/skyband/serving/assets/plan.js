@@ -42,7 +42,7 @@ function considered(plan) {
   const lines = [...usable.slice(0, 8), ...others.slice(0, 6)].flatMap((each) => {
     const fill = element("i", { class: each.chosen ? "chosen" : "" });
     fill.style.width = each.refused ? "0%" : `${(100 * (Math.log(each.ns) - least)) / (most - least)}%`;
-    const says = each.refused ? `cannot: ${each.refused}` : `${cost(each.ns)} a row${typeof each.rows === "number" ? `, holds about ${short(Math.round(each.rows))} rows` : ""}${each.for_comparing ? ", for comparing" : ""}`;
+    const says = each.refused ? `cannot: ${each.refused}` : `${cost(each.ns)} a row${typeof each.rows === "number" ? `, holds about ${short(Math.round(each.rows))} rows` : ""}`;
     return [element("span", { class: `name ${each.chosen ? "chosen" : ""}` }, each.algorithm), element("span", { class: "cost", "aria-hidden": "true" }, fill), element("span", { class: "says" }, says)];
   });
   return element("div", { class: "considered" }, ...lines);

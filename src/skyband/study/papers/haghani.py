@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core.emit import CHANGES
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.problems.across.combining import ADD, Combine
 from skyband.problems.across.operator import AcrossBatch, AcrossSpec
 from skyband.streams.incomplete import incomplete
@@ -98,7 +98,10 @@ def _measure(name: str, setting: Setting, effort: Effort) -> tuple[float, ...]:
         full = 3 * setting.window
         rows = full + step * 100
         batch = _batches(_stream(setting, rows, seed), d)
-        operator, exact = algorithms_of("across")[name].open(spec), algorithms_of("across")["totals"].open(spec)
+        operator, exact = (
+            every_algorithm_of("across")[name].open(spec),
+            every_algorithm_of("across")["totals"].open(spec),
+        )
         for each in (operator, exact):
             each.push(batch(0, full))
         for first in range(full, rows, 100):
@@ -106,7 +109,7 @@ def _measure(name: str, setting: Setting, effort: Effort) -> tuple[float, ...]:
             operator.push(batch(first, first + 100))
             spent.append(time.thread_time() - started)
             held.append(operator.rows_held())
-            if not algorithms_of("across")[name].exact:
+            if not every_algorithm_of("across")[name].exact:
                 exact.push(batch(first, first + 100))
                 true, found = exact.top(setting.k), operator.top(setting.k)
                 hits.append(len(np.intersect1d(true.code, found.code)) / len(true.code))

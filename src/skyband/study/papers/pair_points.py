@@ -16,13 +16,13 @@ from skyband.core.emit import CHANGES
 from skyband.core.operator import Arrays
 from skyband.core.registry import find
 from skyband.expressions.pairs import bind
-from skyband.problems.pairs.algorithms.naive.state import Naive
-from skyband.problems.pairs.algorithms.naive.supreme import Supreme
 from skyband.problems.pairs.algorithms.staircase import expected_pairs
 from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.operator import Batch, Spec, best_first
 from skyband.streams.points import anticorrelated, correlated, uniform_points
+from skyband.study.baselines.pairs.naive.state import Naive
 from skyband.study.baselines.pairs.staircase_published.state import PublishedSkyband
+from skyband.study.baselines.pairs.supreme.state import Supreme
 from skyband.study.pairs import SCORES, SUPREME, spec_of
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Findings, Say

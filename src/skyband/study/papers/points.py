@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core.operator import Answer
-from skyband.core.registry import algorithms_of, baselines_of, find
+from skyband.core.registry import every_algorithm_of, find
 from skyband.errors import InvalidQuery
 from skyband.kernels.panes import WORTH_GUESSING
 from skyband.problems.rows.operator import Batch, RowOperator, Spec
@@ -61,7 +61,7 @@ class Case:
 
 def unable(algorithm: str, spec: Spec) -> str | None:
     """Why this algorithm cannot be measured with this query, or None."""
-    if algorithm.partition("(")[0] not in {**algorithms_of("rows"), **baselines_of("rows")}:
+    if algorithm.partition("(")[0] not in every_algorithm_of("rows"):
         return "not registered"
     try:
         return find(algorithm, "rows").refuses(spec)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core.emit import CHANGES
-from skyband.core.registry import algorithms_of
+from skyband.core.registry import every_algorithm_of
 from skyband.problems.across.algorithms import recorded, staircase
 from skyband.problems.across.combining import ADD, Combine
 from skyband.problems.across.operator import AcrossBatch, AcrossSpec
@@ -70,7 +70,7 @@ def outcome(name: str, rows: Rows, streams: int, *, window: int, k: int = 10, re
     combine, high = Combine(ADD, (1.0,) * streams), float(rows.value.max())
     ticks = Ticks(window, 0, 0, by_count=True)
     spec = AcrossSpec(k, ticks, CHANGES, combine, (0.0,) * streams, (high,) * streams, recall=recall)
-    operator, exact = algorithms_of("across")[name].open(spec), algorithms_of("across")["totals"].open(spec)
+    operator, exact = every_algorithm_of("across")[name].open(spec), every_algorithm_of("across")["totals"].open(spec)
     found, said, held = [], [], []
     step = max(window // 40, 1)
     for first in range(0, len(code), step):

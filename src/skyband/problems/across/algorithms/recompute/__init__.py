@@ -8,23 +8,14 @@ Choose it:  to check another algorithm.
 
 from __future__ import annotations
 
-from skyband.core.registry import Algorithm
 from skyband.problems.across.algorithms.recompute.state import Recompute
-from skyband.problems.across.operator import AcrossSpec
+from skyband.problems.across.operator import AcrossAlgorithm, AcrossSpec
 
 NAME = "recompute"
-
-
-def refuses(spec: AcrossSpec) -> str | None:
-    return None
-
-
-def expected_rows(spec: AcrossSpec, window_rows: float) -> float:
-    return window_rows
 
 
 def open(spec: AcrossSpec) -> Recompute:
     return Recompute(spec)
 
 
-ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows, for_comparing=True),)
+ALGORITHMS = (AcrossAlgorithm(NAME, open, for_comparing=True),)

@@ -11,23 +11,14 @@ Choose it:  objects come again (repeat=), or you can afford memory for the whole
 from __future__ import annotations
 
 from skyband.core.options import Count
-from skyband.core.registry import Algorithm
 from skyband.problems.across.algorithms.totals.state import Totals
-from skyband.problems.across.operator import AcrossSpec
+from skyband.problems.across.operator import AcrossAlgorithm, AcrossSpec
 
 NAME = "totals"
-
-
-def refuses(spec: AcrossSpec) -> str | None:
-    return None
-
-
-def expected_rows(spec: AcrossSpec, window_rows: float) -> float:
-    return window_rows
 
 
 def open(spec: AcrossSpec, *, width: Count = 256) -> Totals:
     return Totals(spec, width=width)
 
 
-ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows),)
+ALGORITHMS = (AcrossAlgorithm(NAME, open),)

@@ -73,31 +73,17 @@ def multiply(spec: Spec) -> Plan:
     return Plan(tuple(True for _ in spec.inputs), multiply=True)
 
 
-def refuses(spec: Spec) -> str | None:
-    return None
-
-
 def refuses_to_multiply(spec: Spec) -> str | None:
     return None if spec.linear else "a minimum or maximum is not a product of what is known of each input"
 
 
-def expected_rows(spec: Spec, window_rows: float) -> float:
-    """All live rows: which of them still match is not known before they go."""
-    return window_rows
-
-
 ALGORITHMS: tuple[JoinAlgorithm, ...] = (
-    JoinAlgorithm(
-        LATE, open_late, refuses, expected_rows, lambda spec, n: costs.expected_ns(late(spec), spec, window_rows=n)
-    ),
-    JoinAlgorithm(
-        EARLY, open_early, refuses, expected_rows, lambda spec, n: costs.expected_ns(early(spec), spec, window_rows=n)
-    ),
+    JoinAlgorithm(LATE, open_late, expected_ns=lambda spec, n: costs.expected_ns(late(spec), spec, window_rows=n)),
+    JoinAlgorithm(EARLY, open_early, expected_ns=lambda spec, n: costs.expected_ns(early(spec), spec, window_rows=n)),
     JoinAlgorithm(
         MULTIPLY,
         open_multiply,
         refuses_to_multiply,
-        expected_rows,
-        lambda spec, n: costs.expected_ns(multiply(spec), spec, window_rows=n),
+        expected_ns=lambda spec, n: costs.expected_ns(multiply(spec), spec, window_rows=n),
     ),
 )

@@ -14,16 +14,8 @@ from skyband.problems.joins.operator import JoinAlgorithm, Spec
 NAME = "recompute"
 
 
-def refuses(spec: Spec) -> str | None:
-    return None
-
-
-def expected_rows(spec: Spec, window_rows: float) -> float:
-    return window_rows
-
-
 def open(spec: Spec) -> Recompute:
     return Recompute(spec)
 
 
-ALGORITHMS: tuple[JoinAlgorithm, ...] = (JoinAlgorithm(NAME, open, refuses, expected_rows, for_comparing=True),)
+ALGORITHMS: tuple[JoinAlgorithm, ...] = (JoinAlgorithm(NAME, open, for_comparing=True),)

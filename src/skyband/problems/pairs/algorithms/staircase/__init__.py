@@ -14,20 +14,11 @@ from __future__ import annotations
 import math
 
 from skyband.core.options import Count
-from skyband.core.registry import Algorithm
 from skyband.problems.pairs.algorithms.staircase.colours import Coloured
 from skyband.problems.pairs.algorithms.staircase.state import Staircase
-from skyband.problems.pairs.operator import Spec
+from skyband.problems.pairs.operator import PairAlgorithm, Spec
 
 NAME = "staircase"
-
-
-def refuses(spec: Spec) -> str | None:
-    return None
-
-
-def expected_rows(spec: Spec, window_rows: float) -> float:
-    return window_rows
 
 
 def expected_pairs(k: int, rows: float) -> float:
@@ -55,4 +46,4 @@ def open(
     return Staircase(spec, batch=batch, room=room, step=step)
 
 
-ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows),)
+ALGORITHMS = (PairAlgorithm(NAME, open),)

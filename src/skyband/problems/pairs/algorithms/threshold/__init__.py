@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from skyband.core.options import Count
 from skyband.core.registry import Algorithm
-from skyband.problems.pairs.algorithms.staircase import expected_rows
 from skyband.problems.pairs.algorithms.threshold.state import Threshold
 from skyband.problems.pairs.operator import Spec
 
@@ -37,4 +36,4 @@ def open(
     return Threshold(spec, batch=batch, room=room, step=step, share=share, least=least, lookup_cost=lookup_cost)
 
 
-ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows),)
+ALGORITHMS = (Algorithm(NAME, open, refuses),)

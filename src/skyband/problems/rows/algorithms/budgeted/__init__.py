@@ -13,12 +13,11 @@ Choose it:  the query has `error=`, and its window of arrivals slides with each 
 from __future__ import annotations
 
 from skyband.core.options import Count, CountOrNone
-from skyband.core.registry import Algorithm
+from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.budgeted.state import Budgeted
-from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
+from skyband.problems.rows.algorithms.filtered.candidate_bound import candidates
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
-from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec, refuses_ties
+from skyband.problems.rows.operator import Spec
 
 NAME = "budgeted"
 
@@ -33,7 +32,7 @@ def refuses(spec: Spec) -> str | None:
         return "of windows that slide by panes few rows are held anyhow"
     if spec.ad_hoc:
         return "ad-hoc questions for a part of the window need rows that are not among the best of all of it"
-    return refuses_ties(spec)
+    return None
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
@@ -54,4 +53,4 @@ def open(
     return Budgeted(spec, limit, block, slack, initial_room)
 
 
-ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows, exact=False),)
+ALGORITHMS = (row_algorithm(NAME, open, refuses, expected_rows, exact=False),)

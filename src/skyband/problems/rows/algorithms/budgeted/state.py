@@ -23,7 +23,7 @@ from skyband.core.validation import Saved
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.emit import GONE, HOLE, OUT
-from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
+from skyband.problems.rows.algorithms.filtered.candidate_bound import candidates
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.problems.rows.operator import Spec
 

@@ -1,6 +1,6 @@
-"""k-skybands with a filter before them: exact top-k with each arrival; most rows never reach the skyband.
+"""A k-skyband with a filter before it: exact top-k with each arrival; most rows never reach the skyband.
 
-Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 5 (SASF, SARF, SAPF, RASF, RARF, RAPF).
+Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 5 (RAPF; the others are a baseline).
 Invariant:  every row that fewer than k better rows outlive is in the query's skyband or in the buffer; of the buffer's
             rows only those in the skyband can be among the best k now.
 Cost:       push O(1) for a row that a probabilistic filter rejects, which is all but (k + candidates) / b of them;
@@ -15,16 +15,11 @@ from collections.abc import Callable
 import numpy as np
 
 from skyband.core.options import Count, Growth, Span
-from skyband.core.registry import Algorithm
+from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.filtered.state import KINDS, Skyband, best_buffer
-from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec, refuses_ties
+from skyband.problems.rows.operator import Spec
 
-NAMES = tuple(f"{query}+{before}" for query in ("strict", "relaxed") for before in KINDS)
-
-
-def refuses(spec: Spec) -> str | None:
-    return refuses_ties(spec)
+NAME = "relaxed+probabilistic"
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
@@ -45,13 +40,4 @@ def opener(name: str) -> Callable[..., Skyband]:
     return open
 
 
-ALGORITHMS = tuple(
-    Algorithm(
-        name,
-        growing.opener(opener(name)),
-        refuses,
-        expected_rows,
-        for_comparing=name != "relaxed+probabilistic",
-    )
-    for name in NAMES
-)
+ALGORITHMS = (row_algorithm(NAME, opener(NAME), expected_rows=expected_rows),)

@@ -16,7 +16,6 @@ from skyband.kernels.heap import push_heap
 from skyband.kernels.queues import pop_front, push_back
 from skyband.kernels.ranking import ZERO
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
-from skyband.problems.rows.algorithms.probabilistic.kernels import lowered
 from skyband.problems.rows.drivers.row_kernels import position_at, row_index
 from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
 from skyband.windows import NEVER
@@ -231,6 +230,13 @@ def leave_buffer(kind, g, config, pool, state):
     if offered or rank >= config.k:
         return False
     return offer(kind, g, score, time, position, config, pool, state)
+
+
+@inlined
+def lowered(threshold, difference):
+    """The threshold less this difference of two scores; infinite scores have none, and then every score reaches it."""
+    lower = threshold - difference
+    return lower if lower == lower else -np.inf
 
 
 @inlined

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skyband.problems.rows.algorithms.filtered.candidate_bound import candidates
 from skyband.problems.rows.algorithms.filtered.kernels import (
     BUFFER,
     FIELDS,
@@ -20,7 +21,6 @@ from skyband.problems.rows.algorithms.filtered.kernels import (
     STRICT,
     Filtered,
 )
-from skyband.problems.rows.algorithms.probabilistic.candidate_bound import candidates
 from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
 

@@ -15,10 +15,9 @@ from __future__ import annotations
 import math
 
 from skyband.core.options import Count
-from skyband.core.registry import Algorithm
+from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.mintopk.state import MinTopK
-from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec, refuses_ties
+from skyband.problems.rows.operator import Spec
 
 NAME = "mintopk"
 
@@ -28,7 +27,7 @@ def refuses(spec: Spec) -> str | None:
         return "the window slides with each arrival, so there are no panes"
     if spec.ad_hoc:
         return "ad-hoc questions may cut a pane in two, and of a pane only its k best rows are kept"
-    return refuses_ties(spec)
+    return None
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
@@ -42,4 +41,4 @@ def open(spec: Spec, *, slack: Count = 8, initial_room: Count = 1024) -> MinTopK
     return MinTopK(spec, slack=slack, initial_room=initial_room)
 
 
-ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows),)
+ALGORITHMS = (row_algorithm(NAME, open, refuses, expected_rows),)

@@ -16,17 +16,12 @@ from __future__ import annotations
 import math
 
 from skyband.core.options import Count
-from skyband.core.registry import Algorithm
+from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms import relaxed
 from skyband.problems.rows.algorithms.partitioned.state import Partitioned
-from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec, refuses_ties
+from skyband.problems.rows.operator import Spec
 
 NAME = "partitioned"
-
-
-def refuses(spec: Spec) -> str | None:
-    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
@@ -40,4 +35,4 @@ def open(spec: Spec, *, partition: Count = 64, slack: Count = 64, initial_room: 
     return Partitioned(spec, partition=partition, slack=slack, initial_room=initial_room)
 
 
-ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows),)
+ALGORITHMS = (row_algorithm(NAME, open, expected_rows=expected_rows),)

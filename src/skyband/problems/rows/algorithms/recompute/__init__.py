@@ -8,24 +8,15 @@ Choose it:  to check another algorithm.
 
 from __future__ import annotations
 
-from skyband.core.registry import Algorithm
 from skyband.problems.rows.algorithms.recompute.state import Recompute
 from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import RowAlgorithm, Spec
 
 NAME = "recompute"
-
-
-def refuses(spec: Spec) -> str | None:
-    return None
-
-
-def expected_rows(spec: Spec, window_rows: float) -> float:
-    return window_rows
 
 
 def open(spec: Spec) -> Recompute:
     return Recompute(spec)
 
 
-ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows, for_comparing=True),)
+ALGORITHMS = (RowAlgorithm(NAME, growing.opener(open), for_comparing=True),)

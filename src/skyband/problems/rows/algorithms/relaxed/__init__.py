@@ -13,18 +13,13 @@ from __future__ import annotations
 import math
 
 from skyband.core.options import Count, Growth
-from skyband.core.registry import Algorithm
+from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.filtered.kernels import RELAXED
 from skyband.problems.rows.algorithms.filtered.state import Skyband
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
-from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec, refuses_ties
+from skyband.problems.rows.operator import Spec
 
 NAME = "relaxed"
-
-
-def refuses(spec: Spec) -> str | None:
-    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
@@ -43,4 +38,4 @@ def open(
     return Relaxed(spec, block=block, slack=slack, initial_room=initial_room)
 
 
-ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows),)
+ALGORITHMS = (row_algorithm(NAME, open, expected_rows=expected_rows),)

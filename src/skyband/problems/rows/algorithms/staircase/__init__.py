@@ -11,17 +11,12 @@ Choose it:  rows come out of order, or you ask many ad-hoc queries with any k an
 from __future__ import annotations
 
 from skyband.core.options import Count
-from skyband.core.registry import Algorithm
+from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
 from skyband.problems.rows.algorithms.staircase.state import Stairs, best_growth
-from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec, refuses_ties
+from skyband.problems.rows.operator import Spec
 
 NAME = "staircase"
-
-
-def refuses(spec: Spec) -> str | None:
-    return refuses_ties(spec)
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
@@ -33,4 +28,4 @@ def open(spec: Spec, *, initial_room: Count = 1024) -> Stairs:
     return Stairs(spec, initial_room=initial_room)
 
 
-ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows),)
+ALGORITHMS = (row_algorithm(NAME, open, expected_rows=expected_rows),)

@@ -11,19 +11,12 @@ Choose it:  the query ranks equal rows together; no other algorithm does.
 from __future__ import annotations
 
 from skyband.core.options import Count
-from skyband.core.registry import Algorithm
+from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.relaxed import expected_rows
 from skyband.problems.rows.algorithms.tied.state import Tied
-from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import RECENT, Spec
+from skyband.problems.rows.operator import Spec
 
 NAME = "tied"
-
-__all__ = ["NAME", "expected_rows", "open", "refuses"]
-
-
-def refuses(spec: Spec) -> str | None:
-    return "it is for equal rows that share a rank; others are faster where none do" if spec.ties == RECENT else None
 
 
 def expected_ns(spec: Spec, window_rows: float) -> float:
@@ -34,4 +27,4 @@ def open(spec: Spec, *, slack: Count = 64, initial_room: Count = 1024) -> Tied:
     return Tied(spec, slack=slack, initial_room=initial_room)
 
 
-ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows, expected_ns),)
+ALGORITHMS = (row_algorithm(NAME, open, expected_rows=expected_rows, expected_ns=expected_ns, for_ties=True),)

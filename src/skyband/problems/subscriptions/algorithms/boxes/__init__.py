@@ -28,11 +28,6 @@ def refuses(spec: Spec) -> str | None:
     return None
 
 
-def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The rows of the window, once for all queries."""
-    return window_rows
-
-
 def open(
     spec: Spec,
     *,
@@ -47,4 +42,4 @@ def open(
     return Thresholds(spec, Boxes(spec.scoring, rows, together), slack=slack, hits=hits, parts=parts, few=few)
 
 
-ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows),)
+ALGORITHMS = (Algorithm(NAME, open, refuses),)

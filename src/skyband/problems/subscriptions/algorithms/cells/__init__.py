@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from skyband.core.options import Count, Deviations, PartsOrBest
 from skyband.core.registry import Algorithm
-from skyband.problems.subscriptions.algorithms.boxes import expected_rows, refuses
+from skyband.problems.subscriptions.algorithms.boxes import refuses
 from skyband.problems.subscriptions.algorithms.cells.state import Cells
 from skyband.problems.subscriptions.drivers.kernels.lists import SLACK
 from skyband.problems.subscriptions.drivers.thresholds import FEW, HITS, PARTS, Thresholds
@@ -36,4 +36,4 @@ def open(
     return Thresholds(spec, Cells(spec.scoring, resolution), slack=slack, hits=hits, parts=parts, few=few)
 
 
-ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows),)
+ALGORITHMS = (Algorithm(NAME, open, refuses),)

@@ -9,22 +9,12 @@ Choose it:  there are few queries, a score has many columns, or nothing bounds i
 from __future__ import annotations
 
 from skyband.core.options import Count, Deviations
-from skyband.core.registry import Algorithm
 from skyband.problems.subscriptions.algorithms.scan.state import Scan
 from skyband.problems.subscriptions.drivers.kernels.lists import SLACK
 from skyband.problems.subscriptions.drivers.thresholds import FEW, HITS, PARTS, Thresholds
-from skyband.problems.subscriptions.operator import Spec
+from skyband.problems.subscriptions.operator import Spec, SubscriptionAlgorithm
 
 NAME = "scan"
-
-
-def refuses(spec: Spec) -> str | None:
-    return None
-
-
-def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The rows of the window, once for all queries."""
-    return window_rows
 
 
 def open(
@@ -33,4 +23,4 @@ def open(
     return Thresholds(spec, Scan(spec.scoring), slack=slack, hits=hits, parts=parts, few=few)
 
 
-ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows),)
+ALGORITHMS = (SubscriptionAlgorithm(NAME, open),)

@@ -24,15 +24,10 @@ def refuses(spec: Spec) -> str | None:
     return None if spec.scoring.score.is_common else "queries have scores of their own"
 
 
-def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The rows of the window, once for all queries."""
-    return window_rows
-
-
 def open(
     spec: Spec, *, slack: Deviations = SLACK, hits: Count = HITS, parts: Count = PARTS, few: Count = FEW
 ) -> Thresholds:
     return Thresholds(spec, SharedScore(spec.scoring), slack=slack, hits=hits, parts=parts, few=few)
 
 
-ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows),)
+ALGORITHMS = (Algorithm(NAME, open, refuses),)

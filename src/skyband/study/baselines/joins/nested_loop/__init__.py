@@ -10,14 +10,11 @@ Choose it:  for comparisons only; the plans find what matches by a hash table.
 from __future__ import annotations
 
 from skyband.core.options import Count
-from skyband.core.registry import Algorithm
-from skyband.problems.joins.algorithms.plans import MOST_GROUPS, GroupLimit, InputSet, expected_rows, refuses
-from skyband.problems.joins.operator import Plan, Spec
+from skyband.problems.joins.algorithms.plans import MOST_GROUPS, GroupLimit, InputSet
+from skyband.problems.joins.operator import JoinAlgorithm, Plan, Spec
 from skyband.study.baselines.joins.nested_loop.state import NestedLoop
 
 NAME = "nested_loop"
-
-__all__ = ["ALGORITHMS", "NAME", "expected_rows", "open", "refuses"]
 
 
 def open(
@@ -33,4 +30,4 @@ def open(
     return NestedLoop(spec, plan, initial_room=initial_room, most_groups=most_groups, forget_at=forget_at)
 
 
-ALGORITHMS = (Algorithm(NAME, open, refuses, expected_rows, for_comparing=True),)
+ALGORITHMS = (JoinAlgorithm(NAME, open, for_comparing=True),)

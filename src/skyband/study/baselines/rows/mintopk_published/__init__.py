@@ -12,12 +12,11 @@ Choose it:  for comparisons only; `mintopk` keeps no pointers, and reduces panes
 from __future__ import annotations
 
 from skyband.core.options import Count
-from skyband.core.registry import Algorithm
+from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.mintopk import expected_rows
-from skyband.problems.rows.algorithms.pretopk.state import windows_of
-from skyband.problems.rows.drivers import growing
-from skyband.problems.rows.operator import Spec, refuses_ties
+from skyband.problems.rows.operator import Spec
 from skyband.study.baselines.rows.mintopk_published.state import SuperTopK
+from skyband.study.baselines.rows.pretopk.state import windows_of
 
 NAME = "mintopk_published"
 MOST_WINDOWS = 2**20  # open at once; each has a pointer and a counter
@@ -36,11 +35,11 @@ def refuses(spec: Spec) -> str | None:
         return "ad-hoc questions may start where no window does, and of each window only its k best rows are kept"
     if windows_of(spec) > MOST_WINDOWS:
         return f"a row may be in {windows_of(spec)} windows, each with a pointer; {MOST_WINDOWS} are possible"
-    return refuses_ties(spec)
+    return None
 
 
 def open(spec: Spec, *, initial_room: Count = 1024) -> SuperTopK:
     return SuperTopK(spec, initial_room=initial_room)
 
 
-ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows, for_comparing=True),)
+ALGORITHMS = (row_algorithm(NAME, open, refuses, expected_rows, for_comparing=True),)

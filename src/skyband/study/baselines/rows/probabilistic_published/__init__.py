@@ -10,11 +10,10 @@ Choose it:  for comparisons only; `probabilistic` finds the oldest row with one 
 from __future__ import annotations
 
 from skyband.core.options import Chance, Count, CountOrNone
-from skyband.core.registry import Algorithm
-from skyband.problems.rows.algorithms.probabilistic import expected_rows, refuses
-from skyband.problems.rows.algorithms.probabilistic.state import SIGMA, candidates_of
-from skyband.problems.rows.drivers import growing
+from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.operator import Spec
+from skyband.study.baselines.rows.probabilistic import expected_rows, refuses
+from skyband.study.baselines.rows.probabilistic.state import SIGMA, candidates_of
 from skyband.study.baselines.rows.probabilistic_published.state import PublishedProbabilistic
 
 NAME = "probabilistic_published"
@@ -35,4 +34,4 @@ def open(
     return PublishedProbabilistic(spec, limit, additional, initial_room)
 
 
-ALGORITHMS = (Algorithm(NAME, growing.opener(open), refuses, expected_rows, exact=False, for_comparing=True),)
+ALGORITHMS = (row_algorithm(NAME, open, refuses, expected_rows, exact=False, for_comparing=True),)

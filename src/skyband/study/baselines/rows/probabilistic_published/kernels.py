@@ -13,8 +13,9 @@ import numpy as np
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.ranking import ZERO
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
-from skyband.problems.rows.algorithms.probabilistic.kernels import lowered, skip_unlikely
+from skyband.problems.rows.algorithms.filtered.kernels import lowered
 from skyband.problems.rows.drivers.step_kernels import steps
+from skyband.study.baselines.rows.probabilistic.kernels import skip_unlikely
 from skyband.windows import NEVER
 
 TOP, CANDIDATES, TIMES = 0, 1, 2  # the lists of a group: the paper's toptree, candtree and timetree

@@ -6,9 +6,9 @@ import numpy as np
 
 from skyband.core.emit import takes_back
 from skyband.kernels.ranking import best_first, joined
-from skyband.problems.rows.algorithms.probabilistic.kernels import FIELDS
 from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
+from skyband.study.baselines.rows.probabilistic.kernels import FIELDS
 from skyband.study.baselines.rows.probabilistic_published.kernels import CANDIDATES, TIMES, TOP, Published
 
 

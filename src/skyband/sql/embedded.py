@@ -50,7 +50,7 @@ def _queries(spec: QuerySpec, source: Source) -> pa.Table:
     names = list(problem_of(spec.query).groups(spec.query))
     try:
         differ = len(queries.group_by(names).aggregate([])) == len(queries)
-    except pa.ArrowNotImplementedError:  # it is of no type that can be a key, as the query says itself
+    except pa.ArrowException:  # it is of no type that can be a key, as the query says itself
         return queries
     if not differ:
         called, columns = spec.queries.name if spec.queries else "", ", ".join(names)

@@ -46,11 +46,11 @@ class Driver(ABC, Generic[AnswerT]):
 
     def _close_window(self, end: int) -> None:
         """The window that ends here closes: write what it shows."""
-        raise NotImplementedError
+        raise AssertionError("a driver without it closes windows in a loop of its own")
 
     def _earliest_live(self) -> int:
         """The earliest time of a row that is in the next window or a later one; LATEST: there is none."""
-        raise NotImplementedError
+        raise AssertionError("a driver without it closes windows in a loop of its own")
 
     def _takes_back(self) -> bool:
         """Did the last answer show rows that the next one may have to take back?"""

@@ -44,6 +44,9 @@ class Elsewhere:
             self._change()
             Path(name).write_text(text)
 
+    def exists(self, place: str) -> bool:
+        return LocalFiles().exists(place)
+
     def exists_in(self, folder: str, beginning: str) -> bool:
         return LocalFiles().exists_in(folder, beginning)
 
@@ -150,9 +153,11 @@ def test_elsewhere_spark_reads_and_writes(spark: SparkSession, tmp_path: Path) -
     """By a folder of this machine that is taken for another's."""
     files, place = SparkFiles(spark), f"{tmp_path.as_uri()}/note.json"
     assert files.read(place) is None
+    assert not files.exists(place)
     assert not files.exists_in(tmp_path.as_uri(), "note")
     (tmp_path / "note.json").write_text('{"an earlier": "version"}')
     assert files.read(place) == '{"an earlier": "version"}'
+    assert files.exists(place)
     for text in ('{"one": 1,\n "two": "…"}\n', '{"three": 3}\n'):
         files.write(place, text)
         assert json.loads(str(files.read(place))) == json.loads(text)

@@ -93,7 +93,7 @@ class Checkpoint:
 
     def _is_known(self) -> bool:
         """Has Spark written a checkpoint there?"""
-        return self._files.exists_in(self.location, "metadata")
+        return self._files.exists(f"{self.location}/metadata")
 
     def _noted(self) -> dict[str, Any] | None:
         """What the note says. It may have another name if a run was killed between two steps."""

@@ -52,7 +52,9 @@ class PostgresqlTarget:
         self._name = resolve(str(sink.table)).replace("{query}", query)
         self._parts = name_parts(self._name)
         self._table = sql.Identifier(*self._parts)
-        self._connection: dict[str, Any] = {"connect_timeout": _PATIENCE_S, **connection(url, options)}
+        self._connection: dict[str, Any] = {**connection(url, options)}
+        if "connect_timeout" not in url:
+            self._connection.setdefault("connect_timeout", _PATIENCE_S)
         with self._connected():  # what is refused is refused before anything is read
             pass
 

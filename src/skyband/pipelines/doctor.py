@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -29,7 +30,7 @@ _LIBRARIES: Final = {
     "leaderboard": "redis",
 }  # of sinks
 _EXTRAS: Final = {"jdbc": "postgresql", "leaderboard": "redis"}  # where an extra has another name than the format
-_PORTS: Final = {"postgresql": 5432, "redis": 6379, "rediss": 6379}
+_PORTS: Final = {"postgresql": 5432, "postgres": 5432, "redis": 6379, "rediss": 6379}
 _START: Final = "Start it, or correct the address in the file."
 _PATIENCE_S: Final = 10  # for a service to answer
 _LEAST_DISK: Final = 2 << 30
@@ -211,17 +212,21 @@ def addresses(text: str) -> Iterator[tuple[str, int]]:
 
     >>> [*addresses("one:9092, two:9093")], [*addresses("jdbc:postgresql://db/sales")], [*addresses("redis://r:7/0")]
     ([('one', 9092), ('two', 9093)], [('db', 5432)], [('r', 7)])
+    >>> [*addresses("jdbc:postgresql://me:pw@one:5433,[::1]/sales?ssl=true")]
+    [('one', 5433), ('::1', 5432)]
     """
-    if "://" in text:
-        parts = urlsplit(text.removeprefix("jdbc:"))
-        known = parts.port or _PORTS.get(parts.scheme)
-        if parts.hostname and known:
-            yield parts.hostname, known
+    if "://" not in text:
+        for server in text.split(","):
+            host, _, port = server.strip().rpartition(":")
+            if host and port.isdigit():
+                yield host, int(port)
         return
-    for server in text.split(","):
-        host, _, port = server.strip().rpartition(":")
-        if host and port.isdigit():
-            yield host, int(port)
+    parts = urlsplit(text.removeprefix("jdbc:"))
+    for server in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL may have several
+        found = re.fullmatch(r"\[?(.*?)\]?(?::(\d+))?", server)
+        usual = _PORTS.get(parts.scheme)
+        if found and found[1] and (found[2] or usual):
+            yield found[1], int(found[2] or usual or 0)
 
 
 def _reached(part: Source | Sink, host: str, port: int) -> Finding:

@@ -30,6 +30,10 @@ class Files(Protocol):
         """Put a text in the place of another: whoever is killed meanwhile leaves one of them."""
         ...
 
+    def exists(self, place: str) -> bool:
+        """Is this file there?"""
+        ...
+
     def exists_in(self, folder: str, beginning: str) -> bool:
         """Is there something in `folder` whose name begins so?"""
         ...
@@ -61,6 +65,9 @@ class LocalFiles:
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's, of the text before
         os.replace(new, path)
 
+    def exists(self, place: str) -> bool:
+        return _path(place).exists()
+
     def exists_in(self, folder: str, beginning: str) -> bool:
         path = _path(folder)
         return path.is_dir() and any(each.name.startswith(beginning) for each in path.iterdir())
@@ -85,6 +92,9 @@ class SparkFiles:
         row = self._spark.range(1).select(sf.lit(text).alias("value")).coalesce(1)
         for name in (f"{place}{NEW}", place):
             row.write.mode("overwrite").text(name)
+
+    def exists(self, place: str) -> bool:
+        return bool(self._listed(place))
 
     def exists_in(self, folder: str, beginning: str) -> bool:
         name = folder.rstrip("/").rpartition("/")[2]

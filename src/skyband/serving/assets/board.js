@@ -1,9 +1,15 @@
-// The leaderboard: rows glide to their new places; arrows say how far they moved.
+// The leaderboard: rows glide to their new places; arrows say how far they moved. Below it stand the rows that left.
 import { details, element, identity, number, short, text, title } from "./format.js";
+
+const RECENT_MS = 8000; // how long a move, an entry or a departure is told
+const MOST_OUT = 4;
 
 export class Leaderboard {
   constructor(list, ask) {
     this.list = list;
+    this.out = element("p", { class: "board-out", "aria-label": "Rows that left" });
+    list.after(this.out);
+    this.departed = []; // the latest first
     this.ask = ask; // called with the row that is clicked
     this.items = new Map();
     this.ranks = new Map();
@@ -16,6 +22,8 @@ export class Leaderboard {
     this.items.clear();
     this.ranks.clear();
     this.moves.clear();
+    this.departed = [];
+    this.out.replaceChildren();
   }
 
   show(rows, columns) {
@@ -48,6 +56,7 @@ export class Leaderboard {
       this.moves.delete(key);
     }
     this.ranks = seen;
+    this.tellDepartures(left, now);
     this.glide(before);
     return { entered, left };
   }
@@ -66,7 +75,7 @@ export class Leaderboard {
     const [button, bar] = item.children;
     const [place, moved, who, score] = button.children;
     place.textContent = rank;
-    const recent = move && now - move.at < 8000 ? move.by : null;
+    const recent = move && now - move.at < RECENT_MS ? move.by : null;
     moved.textContent = recent === null ? "·" : recent === "new" ? "new" : recent > 0 ? `▲ ${recent}` : `▼ ${-recent}`;
     moved.className = `move ${recent === null ? "" : recent === "new" ? "new" : recent > 0 ? "up" : "down"}`;
     const named = title(row);
@@ -75,6 +84,11 @@ export class Leaderboard {
     score.textContent = "score" in row ? number(row.score) : "";
     bar.style.width = `${Math.max(1, 100 * (Number.isFinite(share) ? share : 0))}%`;
     button.setAttribute("aria-label", `Rank ${rank}: ${named.title}${"score" in row ? `, score ${number(row.score)}` : ""}. Why?`);
+  }
+
+  tellDepartures(left, now) {
+    this.departed = [...left.map((each) => ({ ...each, at: now })), ...this.departed].filter((each) => now - each.at < RECENT_MS).slice(0, MOST_OUT);
+    this.out.replaceChildren(...this.departed.map(({ row, rank }) => element("span", {}, element("b", {}, `▼ ${rank}`), ` ${title(row).title}${"score" in row ? ` ${number(row.score)}` : ""}`)));
   }
 
   glide(before) {

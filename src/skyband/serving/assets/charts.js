@@ -17,7 +17,7 @@ export class Bump {
     this.next = 0;
   }
 
-  add(rows, columns) {
+  add(rows, columns, wall = performance.now()) {
     const ranks = new Map();
     rows.slice(0, 12).forEach((row, place) => {
       const key = identity(row, columns);
@@ -26,7 +26,6 @@ export class Bump {
       if (!this.colour.has(key)) this.colour.set(key, HUES[this.next++ % HUES.length]);
     });
     const last = this.answers[this.answers.length - 1];
-    const wall = performance.now();
     if (last && same(last.ranks, ranks)) { last.until = wall; return; }
     if (last) last.until = wall;
     this.answers.push({ ranks, wall, until: wall });

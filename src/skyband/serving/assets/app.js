@@ -260,12 +260,12 @@ async function begin() {
   if (kept) theme(kept);
   matchMedia("(prefers-color-scheme: light)").addEventListener("change", forgetColours);
   if (location.search) history.replaceState(null, "", "/"); // a token does not stay in the address
-  const { title, tables, statements, words, functions } = await get("/catalog");
+  const catalog = await get("/catalog"), { title, tables, statements } = catalog;
   $("where").textContent = title;
   document.title = `Skyband · ${title}`;
   state.canStop = statements;
   $("sql").hidden = !statements;
-  Object.assign(editor, { tables, words: words ?? [], functions: functions ?? [] });
+  editor.know(catalog);
   $("tables").textContent = tables.map((table) => `${table.name} (${table.columns.map((column) => column.name).join(", ")})`).join(" · ");
   await refresh();
   setInterval(refresh, 1000);

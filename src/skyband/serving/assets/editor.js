@@ -12,6 +12,13 @@ export class Editor {
     area.addEventListener("scroll", () => { paint.scrollTop = area.scrollTop; });
   }
 
+  // What there is to write about; a person may have begun before it was known.
+  know({ tables, words = [], functions = [] }) {
+    Object.assign(this, { tables, words, functions });
+    this.paint();
+    if (document.activeElement === this.area) this.offer();
+  }
+
   set(text) {
     this.area.value = text;
     this.mark = null;

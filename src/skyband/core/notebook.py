@@ -52,12 +52,13 @@ def plan_nodes(plan: Plan, steps: Iterable[Step]) -> list[PlanNode]:
     said = [each.said if each.name == "window" else f"{each.name}: {each.said}" for each in windows]
     expected = [] if math.isnan(plan.rows) else [f"holds about {plan.rows:,.0f} rows"]
     expected += [] if math.isnan(plan.ns) else [f"{_cost(plan.ns)} a row"]
-    return [
+    nodes = [
         PlanNode("rows", _said(by_name, "source") or _said(by_name, "problem")),
-        PlanNode("windows" if len(windows) > 1 else "window", "; ".join(said).replace("`", "")),
+        PlanNode("windows" if len(windows) > 1 else "window", "; ".join(said)),
         PlanNode(plan.algorithm, "; ".join([plan.why, *expected]), is_chosen=True),
         PlanNode("answers", _said(by_name, "gives")),
     ]
+    return [node._replace(said=node.said.replace("`", "")) for node in nodes]
 
 
 def plan_html(title: str, plan: Plan, steps: Iterable[Step]) -> str:

@@ -50,7 +50,7 @@ export class Leaderboard {
     });
     for (const [key, item] of [...this.items]) {
       if (seen.has(key)) continue;
-      left.push({ row: item.row, rank: this.ranks.get(key) });
+      left.push({ key, row: item.row, rank: this.ranks.get(key) });
       item.remove();
       this.items.delete(key);
       this.moves.delete(key);
@@ -87,7 +87,7 @@ export class Leaderboard {
   }
 
   tellDepartures(left, now) {
-    this.departed = [...left.map((each) => ({ ...each, at: now })), ...this.departed].filter((each) => now - each.at < RECENT_MS).slice(0, MOST_OUT);
+    this.departed = [...left.map((each) => ({ ...each, at: now })), ...this.departed].filter((each) => now - each.at < RECENT_MS && !this.ranks.has(each.key)).slice(0, MOST_OUT);
     this.out.replaceChildren(...this.departed.map(({ row, rank }) => element("span", {}, element("b", {}, `▼ ${rank}`), ` ${title(row).title}${"score" in row ? ` ${number(row.score)}` : ""}`)));
   }
 

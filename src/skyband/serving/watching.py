@@ -41,7 +41,7 @@ class Watched(Served):
         self._pace: deque[tuple[float, int]] = deque()
         self._lock = Lock()
         self._news, self._ended = Event(), Event()
-        self._weighed, self._bytes_held = -_WEIGH_SECONDS, None
+        self._weighed, self._bytes_held = -_WEIGH_SECONDS, 0
         self.has_picture = self.seen is not None
         self.can_be_asked = self._answers_top()
         self._is_refreshed = self.can_be_asked and not gives_windows(self._query.emit)

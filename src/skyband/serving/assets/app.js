@@ -269,6 +269,7 @@ async function begin() {
   $("tables").textContent = tables.map((table) => `${table.name} (${table.columns.map((column) => column.name).join(", ")})`).join(" · ");
   await refresh();
   setInterval(refresh, 1000);
+  setInterval(() => board.settle(), 1000);
   setInterval(look, 400);
   requestAnimationFrame(animate);
 }

@@ -75,15 +75,20 @@ export class Leaderboard {
     const [button, bar] = item.children;
     const [place, moved, who, score] = button.children;
     place.textContent = rank;
-    const recent = move && now - move.at < RECENT_MS ? move.by : null;
-    moved.textContent = recent === null ? "·" : recent === "new" ? "new" : recent > 0 ? `▲ ${recent}` : `▼ ${-recent}`;
-    moved.className = `move ${recent === null ? "" : recent === "new" ? "new" : recent > 0 ? "up" : "down"}`;
+    mark(moved, move, now);
     const named = title(row);
     who.children[0].textContent = named.title;
     who.children[1].textContent = details(row, named.rest);
     score.textContent = "score" in row ? number(row.score) : "";
     bar.style.width = `${Math.max(1, 100 * (Number.isFinite(share) ? share : 0))}%`;
     button.setAttribute("aria-label", `Rank ${rank}: ${named.title}${"score" in row ? `, score ${number(row.score)}` : ""}. Why?`);
+  }
+
+  // Moves and departures are told for a while, also if no further answer comes.
+  settle() {
+    const now = performance.now();
+    for (const [key, item] of this.items) mark(item.children[0].children[1], this.moves.get(key), now);
+    this.tellDepartures([], now);
   }
 
   tellDepartures(left, now) {
@@ -99,6 +104,12 @@ export class Leaderboard {
       item.animate([{ transform: `translateY(${from - item.offsetTop}px)` }, { transform: "none" }], { duration: 300, easing: "cubic-bezier(.2,.7,.2,1)" });
     }
   }
+}
+
+function mark(moved, move, now) {
+  const recent = move && now - move.at < RECENT_MS ? move.by : null;
+  moved.textContent = recent === null ? "·" : recent === "new" ? "new" : recent > 0 ? `▲ ${recent}` : `▼ ${-recent}`;
+  moved.className = `move ${recent === null ? "" : recent === "new" ? "new" : recent > 0 ? "up" : "down"}`;
 }
 
 function flash(item) {

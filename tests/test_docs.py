@@ -169,6 +169,17 @@ def test_pictures_are_what_the_code_draws(name: str) -> None:
     assert picture.read_text() == drawn()[name](), "run python -m skyband.study.pictures"
 
 
+def test_the_menu_calls_pages_as_they_call_themselves() -> None:
+    """A menu may be shorter than a heading, but has no other words."""
+    menu = re.findall(
+        r'^ +- (?:"([^"]+)"|([^:\n"]+)): (\S+\.md)$', (DOCS.parent / "mkdocs.yml").read_text(), re.MULTILINE
+    )
+    assert len(menu) > 50
+    for quoted, plain, path in menu:
+        heading = (DOCS / path).read_text().partition("\n")[0].lower()
+        assert path == "README.md" or (quoted or plain).lower() in heading, path
+
+
 def test_every_picture_is_shown_somewhere() -> None:
     shown = {(page.parent / path).resolve() for page in PAGES for path, _ in links(page) if path.endswith(".svg")}
     assert shown == {picture.resolve() for picture in (DOCS / "pictures").glob("*.svg")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from engines.spark.streams import split, trades, write_batches
@@ -11,12 +12,15 @@ from pyspark.sql import SparkSession
 from serving.asking import ask, events
 
 from skyband.errors import InvalidPipeline
+from skyband.pipelines.figures import Figures
 from skyband.pipelines.file import load
 from skyband.pipelines.metrics import Metrics
 from skyband.pipelines.model import HERE, Address
 from skyband.pipelines.running import Running
-from skyband.pipelines.served import ServedPipeline
+from skyband.pipelines.served import ServedPipeline, ServedQuery
+from skyband.serving.catalog import Catalog
 from skyband.serving.server import Server
+from skyband.sql import run
 
 PIPELINE = """
 trigger = "available now"
@@ -100,3 +104,15 @@ def test_a_file_says_where_answers_are_served(tmp_path: Path) -> None:
         file.write_text(text.replace("serve = true", f"serve = {wrong}"))
         with pytest.raises(InvalidPipeline, match=r"market\.toml:3: serve is true, false or an address"):
             load(file)
+
+
+def test_the_plan_of_a_query_is_served_while_it_runs_on_spark() -> None:
+    text = "SELECT price FROM trades [WINDOW 100 ROWS EVERY 10 ROWS] ORDER BY price DESC LIMIT 3"
+    spec = run.ask(text, {"trades": pa.schema({"price": pa.int64()})})
+    query = ServedQuery("best", text, spec, Figures("best"), is_resumed=False)
+    catalog = Catalog("market")
+    catalog.add(query)
+    with Server(catalog) as server:
+        plan = ask(server, "/queries/best/plan").json
+        assert (plan["algorithm"], plan["title"]) == ("mintopk", "top 3 by price")
+        assert ask(server, "/queries/best").json["state"] == "running"

@@ -27,7 +27,7 @@ def main() -> None:
     catalog.workshop = Workshop(catalog, {"trades": feed})
     catalog.workshop.start(DEMO_STATEMENT)
     with Server(catalog) as server, chromium() as browser:
-        page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="dark")
+        page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="dark", reduced_motion="reduce")
         page.goto(server.url)
         page.wait_for_timeout(1_000 * SECONDS)
         page.screenshot(path=FOLDER / "console-dark.png")
@@ -48,7 +48,7 @@ def main() -> None:
         page.locator("#theme").click()
         page.wait_for_timeout(500)
         page.screenshot(path=FOLDER / "console-light.png")
-        phone = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
+        phone = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark", reduced_motion="reduce")
         phone.goto(server.url)
         phone.wait_for_timeout(6_000)
         phone.screenshot(path=FOLDER / "console-phone.png", full_page=True)

@@ -14,7 +14,10 @@ from waiting import wait_until
 
 import skyband as sb
 from skyband.errors import EnvironmentProblem, InvalidInput
+from skyband.serving.catalog import Catalog
 from skyband.serving.formats import as_csv
+from skyband.serving.replies import plan_json
+from skyband.serving.workshop import Workshop, table_feed
 
 ROWS = pa.schema({"minute": pa.int64(), "symbol": pa.string(), "price": pa.int64()})
 
@@ -151,6 +154,64 @@ def test_figures_health_metrics_and_the_plan(windows) -> None:
     plan = ask(server, "/queries/best/plan").json
     assert plan["algorithm"] == session.algorithm
     assert any(choice["chosen"] for choice in plan["considered"])
+
+
+def test_expected_rows_are_those_of_all_groups_and_the_state_is_weighed() -> None:
+    session = sb.TopK(k=2, by="price", window=sb.sliding(4, every=2, on="minute"), per="symbol").open(ROWS)
+    with session.serve(name="best") as server:
+        session.push(rows((0, "OAK", 5), (1, "ELM", 9), (2, "FIR", 7)))
+        figures = ask(server, "/queries/best").json["figures"]
+        assert figures["rows_expected"] == pytest.approx(3 * session.plan.rows), "as rows_held is of all groups"
+        assert 0 < figures["bytes_held"] <= len(session.snapshot()) + 1_000
+
+
+def test_answers_of_the_past_are_given_with_their_age(windows) -> None:
+    session, server = windows
+    session.push(rows((0, "OAK", 5), (1, "ELM", 9), (2, "FIR", 7)))
+    session.push(rows((5, "ASH", 1)))
+    answers = ask(server, "/queries/best/history?k=1").json["answers"]
+    assert [(each["at"], [row["symbol"] for row in each["rows"]]) for each in answers] == [(2, ["ELM"]), (4, ["ELM"])]
+    assert 0 <= answers[1]["age"] <= answers[0]["age"]
+    assert ask(server, "/queries/best/history?group=ELM").status == 400
+
+
+def test_the_staircase_has_every_step_also_of_when_nobody_looked(windows) -> None:
+    session, server = windows
+    session.push(rows((0, "OAK", 5), (1, "ELM", 9), (2, "FIR", 7)))
+    session.push(rows((3, "OAK", 6), (5, "ASH", 1), (7, "ASH", 2)))
+    assert ask(server, "/queries/best/picture").json["kth"] == [[2, 5], [4, 7], [6, 6]]
+
+
+def test_a_statement_is_explained_as_it_runs() -> None:
+    """How many subscriptions there are decides what suits them."""
+    catalog = Catalog("x")
+    taxis = pa.table({"minute": [0, 1], "x": [1.0, 2.0], "y": [1.0, 2.0]})
+    people = pa.table({"id": [1, 2, 3], "x": [0.0, 1.0, 2.0], "y": [0.0, 1.0, 2.0]})
+    feeds = {"taxis": table_feed("taxis", taxis, None), "people": table_feed("people", people, None)}
+    workshop = Workshop(catalog, feeds)
+    text = """SELECT q.id, t.x FROM taxis t [WINDOW 10 ON minute], people q
+        ORDER BY POWER(t.x - q.x, 2) + POWER(t.y - q.y, 2) LIMIT 2 BY q.id"""
+    planned = workshop.explain(text).plan.algorithm
+    running = workshop.start(text)
+    try:
+        assert running.session.algorithm == planned == "scan"
+    finally:
+        workshop.close()
+
+
+def test_titles_are_as_a_person_writes_them() -> None:
+    catalog = Catalog("x")
+    offers = pa.table({"id": [1], "city": ["x"], "price": [1.0]})
+    workshop = Workshop(catalog, {"offers": table_feed("offers", offers, None)})
+    pairs = """SELECT a.id, b.id FROM offers a [WINDOW 10 ROWS], offers b
+        WHERE a.id < b.id AND a.city = b.city ORDER BY ABS(a.price - b.price) LIMIT 3"""
+    assert workshop.check(pairs)["title"] == "top 3 pairs by ABS(a.price - b.price) (smallest first)"
+    sums = (
+        "SELECT city, SUM(price) AS s FROM offers [WINDOW 10 ROWS EVERY 5 ROWS] GROUP BY city ORDER BY s DESC LIMIT 3"
+    )
+    assert workshop.check(sums)["title"] == "SUM(price) AS s for each offers.city"
+    boxes = {node["head"]: node["said"] for node in plan_json(workshop.explain(sums))["nodes"]}
+    assert boxes["window"] == "offers: a stream, the last 10 rows, every 5 rows: 2 panes", "without the columns' types"
 
 
 def test_every_address_is_in_the_openapi_document(windows) -> None:

@@ -113,7 +113,37 @@ def test_completion_offers_tables_columns_and_functions(browser: Browser, server
     area.press_sequentially(" FROM tra")
     area.press("Enter")
     expect(area).to_have_value("SELECT symbol FROM trades")
+    for beginning, word in ((" QUAL", "QUALIFY"), (" DENSE", "DENSE_RANK("), (" UNI", "UNION"), (" DIST", "DISTINCT")):
+        area.press_sequentially(beginning)
+        expect(page.locator("#complete li").first).to_contain_text(word)
+        area.press("Escape")
     page.close()
+
+
+def test_small_numbers_keep_their_digits(browser: Browser, server: Server) -> None:
+    page, _ = opened(browser, server, 1280)
+    written = """async (values) => {
+      const { number } = await import("/assets/format.js");
+      return values.map((value) => number(value));
+    }"""
+    values = [0.0004, 0.00012345, 0.5, 0, 3.14159, 42.4242, 12345.6, -0.0003]
+    said = ["0.0004", "0.000123", "0.5", "0", "3.142", "42.42", "12,346", "-0.0003"]
+    assert page.evaluate(written, values) == said
+    page.close()
+
+
+def test_a_page_that_opens_late_shows_the_answers_of_before_and_tells_departures(browser: Browser) -> None:
+    rows = pa.table({"t": list(range(9)), "name": list("abcdefghi"), "x": [9, 1, 8, 2, 7, 3, 6, 4, 5]})
+    session = sb.TopK(k=2, by="x", window=sb.sliding(3, every=1, on="t")).open(rows.schema)
+    with session.serve(name="best") as server:
+        session.push(rows)
+        page, noticed = opened(browser, server, 1280)
+        expect(page.locator("#board li")).to_have_count(2)
+        wait_until(lambda: page.evaluate("window.skyband.bump.answers.length") > 5, "ranks over time")
+        session.push(pa.table({"t": [9, 10], "name": ["j", "k"], "x": [20, 21]}))
+        expect(page.locator(".board-out")).to_contain_text("▼")
+        assert (noticed.messages, noticed.outside) == ([], [])
+        page.close()
 
 
 def test_on_another_address_the_page_works_with_its_token_and_not_without(browser: Browser) -> None:

@@ -20,7 +20,8 @@ from skyband.dialect.statement import understand
 from skyband.leaderboard import Column, Leaderboard
 from skyband.serving.boards import Answer
 from skyband.serving.formats import as_csv, in_micros
-from skyband.serving.watching import Watched, identity_of
+from skyband.serving.served import identity_of
+from skyband.serving.watching import Watched
 from skyband.sql.files import open_table
 from skyband.sql.following import follow
 from skyband.sql.run import Started, start

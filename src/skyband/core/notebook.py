@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from skyband.core.plan import Choice, Plan, Step
 
@@ -16,7 +16,7 @@ _STYLE: Final = (
     "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;max-width:960px;color:inherit;"
     "font-variant-numeric:tabular-nums"
 )
-_NOT_WINDOWS: Final = ("problem", "source", "gives", "algorithm", "plan", "on Spark", "ran")
+_NOT_WINDOWS: Final = ("problem", "source", "gives", "names", "algorithm", "plan", "runs", "on Spark", "then", "ran")
 
 
 def page(title: str, *parts: str) -> str:
@@ -37,23 +37,36 @@ def facts(rows: Mapping[str, Any]) -> str:
     )
 
 
-def plan_html(title: str, plan: Plan, steps: Iterable[Step]) -> str:
-    """The plan as a graph, from rows to answers, and what else was considered with its cost."""
+class PlanNode(NamedTuple):
+    """One box of a plan that is drawn as a graph."""
+
+    head: str
+    said: str
+    is_chosen: bool = False
+
+
+def plan_nodes(plan: Plan, steps: Iterable[Step]) -> list[PlanNode]:
+    """The plan from rows to answers, in four boxes."""
     by_name = {step.name: step for step in steps}
-    windows = [f"{step.said}" for step in by_name.values() if step.name not in _NOT_WINDOWS]
+    windows = [each for name, each in by_name.items() if name not in _NOT_WINDOWS]
+    said = [each.said if each.name == "window" else f"{each.name}: {each.said}" for each in windows]
     expected = [] if math.isnan(plan.rows) else [f"holds about {plan.rows:,.0f} rows"]
     expected += [] if math.isnan(plan.ns) else [f"{_cost(plan.ns)} a row"]
     nodes = [
-        ("rows", _said(by_name, "source") or _said(by_name, "problem"), False),
-        ("window", "; ".join(windows), False),
-        (plan.algorithm, "; ".join([plan.why, *expected]), True),
-        ("answers", _said(by_name, "gives"), False),
+        PlanNode("rows", _said(by_name, "source") or _said(by_name, "problem")),
+        PlanNode("windows" if len(windows) > 1 else "window", "; ".join(said)),
+        PlanNode(plan.algorithm, "; ".join([plan.why, *expected]), is_chosen=True),
+        PlanNode("answers", _said(by_name, "gives")),
     ]
-    others = [
-        f"{step.name}: {step.said}" for step in by_name.values() if step.name in ("on Spark", "ran") and step.said
-    ]
+    return [node._replace(said=node.said.replace("`", "")) for node in nodes]
+
+
+def plan_html(title: str, plan: Plan, steps: Iterable[Step]) -> str:
+    """The plan as a graph, and what else was considered with its cost."""
+    steps = list(steps)
+    others = [f"{step.name}: {step.said}" for step in steps if step.name in ("on Spark", "ran") and step.said]
     notes = "".join(f'<div style="opacity:.75;margin-top:4px">{escape(note)}</div>' for note in others)
-    return page(title, _graph(nodes), _considered(plan), notes)
+    return page(title.replace("`", ""), _graph(plan_nodes(plan, steps)), _considered(plan), notes)
 
 
 def _said(steps: Mapping[str, Step], name: str) -> str:
@@ -62,7 +75,7 @@ def _said(steps: Mapping[str, Step], name: str) -> str:
     return steps[name].said or "; ".join(f"{part.name}: {part.said}" for part in steps[name].parts)
 
 
-def _graph(nodes: list[tuple[str, str, bool]]) -> str:
+def _graph(nodes: list[PlanNode]) -> str:
     width = len(nodes) * _WIDE + (len(nodes) - 1) * _GAP
     drawn = "".join(_node(place * (_WIDE + _GAP), *node) for place, node in enumerate(nodes))
     arrows = "".join(

@@ -46,7 +46,7 @@ def fault(text: str, error: ParseError) -> tuple[str, int, str]:
 def _in_words(why: str, here: Token | None) -> str:
     """What sqlglot says, for who wrote the statement: its own words are about tokens and classes."""
     if found := re.match(r"The number of provided arguments \((\d+)\) .* \((\d+)\)", why):
-        return f"a function takes {found[2]} arguments, got {found[1]}"
+        return f"a function takes {found[2]} argument{'s' * (found[2] != '1')}, got {found[1]}"
     if "<" in why or here is None:
         return "something is missing here"
     if why.startswith("Invalid expression"):

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -21,16 +20,16 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from skyband.core.explain import Explanation
 from skyband.errors import InvalidSql, SkybandError
-from skyband.serving import formats, openapi
+from skyband.serving import formats, openapi, replies
 from skyband.serving.boards import Answer
-from skyband.serving.catalog import Catalog, Served
+from skyband.serving.catalog import Catalog
 from skyband.serving.events import Events
 from skyband.serving.guard import MOST_BODY, App, Guard
 from skyband.serving.picture import picture, search, why
+from skyband.serving.served import Served
 from skyband.serving.watching import Watched
-from skyband.serving.workshop import TooManyQueries, Workshop
+from skyband.serving.workshop import TooManyQueries, Workshop, words
 
 ASSETS: Final = Path(__file__).with_name("assets")
 BODY_SECONDS: Final = 10.0  # for all of a request to come
@@ -54,6 +53,7 @@ def application(catalog: Catalog, *, token: str | None = None, names: frozenset[
         Route("/queries/{name}", api.query),
         Route("/queries/{name}", api.stop, methods=["DELETE"]),
         Route("/queries/{name}/top", api.top),
+        Route("/queries/{name}/history", api.history),
         Route("/queries/{name}/changes", events),
         Route("/queries/{name}/plan", api.plan),
         Route("/queries/{name}/picture", api.picture),
@@ -107,7 +107,8 @@ class _Api:
             {"name": feed.name, "columns": [{"name": each.name, "type": str(each.type)} for each in feed.schema]}
             for feed in feeds
         ]
-        return JSONResponse({"title": self._catalog.title, "tables": tables, "statements": workshop is not None})
+        found = {"title": self._catalog.title, "tables": tables, "statements": workshop is not None}
+        return JSONResponse(found if workshop is None else {**found, **words()})
 
     # -- queries -----------------------------------------------------------------------------------------------------
 
@@ -131,13 +132,13 @@ class _Api:
         if "size" in given or "now" in given:
             answer: Answer | None = await run_in_threadpool(_asked, query, k, given.get("size"))
         else:
-            answer = _published(query, given.get("at"))
+            answer = replies.published(query, given.get("at"))
         if answer is None:
             return JSONResponse({"query": query.name, "version": 0, "rows": []})
         key = (form, k, given.get("group"))
         body = answer.encoded.get(key)
         if body is None:
-            body = await run_in_threadpool(_encoded, query, answer, form, k, given.get("group"))
+            body = await run_in_threadpool(replies.encoded, query, answer, form, k, given.get("group"))
             if len(answer.encoded) < MOST_ENCODED:
                 answer.encoded[key] = body
         headers = {"x-skyband-version": str(answer.version), "cache-control": "no-store"}
@@ -147,12 +148,16 @@ class _Api:
             headers["x-skyband-watermark"] = str(formats.value(answer.watermark))
         return Response(body, media_type=formats.MEDIA_TYPES[form], headers=headers)
 
+    async def history(self, request: Request) -> Response:
+        query = self._find(request)
+        given = _parameters(request, ("k", "group", "token"))
+        k = min(_whole(given, "k") or replies.MOST_HISTORY, replies.MOST_HISTORY)
+        found = await run_in_threadpool(replies.history, query, k, given.get("group"))
+        return Response(found, media_type=formats.JSON)
+
     async def plan(self, request: Request) -> Response:
         query = self._find(request)
-        if not isinstance(query, Watched):
-            raise HTTPException(404, "The plan of this query is not known here; `skyband check` explains it.")
-        found = query.explanation()
-        return JSONResponse(plan_json(found))
+        return JSONResponse(await run_in_threadpool(lambda: replies.plan_json(query.explanation())))
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -185,7 +190,7 @@ class _Api:
 
     async def explain(self, request: Request) -> Response:
         def explained(workshop: Workshop, text: str) -> Response:
-            return JSONResponse(plan_json(workshop.explain(text)))
+            return JSONResponse(replies.plan_json(workshop.explain(text)))
 
         return await self._with_statement(request, explained)
 
@@ -270,78 +275,6 @@ def _asked(query: Served, k: int | None, size: str | None) -> Answer:
     latest = query.board.latest()
     batch, watermark = (None, None) if latest is None else (latest.batch, latest.watermark)
     return Answer(query.board.version, query.top(k, span), None, batch, watermark)
-
-
-def _published(query: Served, at: str | None) -> Answer | None:
-    if at is None:
-        return query.board.latest()
-    kept = query.board.kept()
-    for answer in reversed(kept):
-        if answer.at is not None and at in (str(answer.at), str(formats.value(answer.at))):
-            return answer
-    ends = [str(formats.value(answer.at)) for answer in kept if answer.at is not None]
-    possible = f"Kept are the windows from {ends[0]} to {ends[-1]}." if ends else "No window is kept."
-    raise HTTPException(404, f"at={at[:60]!r}: there is no window that ends there. {possible}")
-
-
-def _encoded(query: Served, answer: Answer, form: str, k: int | None, group: str | None) -> bytes:
-    table = _chosen(query, answer.table, k, group)
-    if form == "csv":
-        return formats.as_csv(table)
-    if form == "arrow":
-        return formats.as_arrow(table)
-    return formats.encode(answer_json(query, answer, table))
-
-
-def answer_json(query: Served, answer: Answer, table: pa.Table) -> dict[str, Any]:
-    return {
-        "query": query.name,
-        "version": answer.version,
-        "batch": answer.batch,
-        "watermark": formats.value(answer.watermark),
-        "at": formats.value(answer.at),
-        "rows": formats.rows_of(table),
-    }
-
-
-def _chosen(query: Served, table: pa.Table, k: int | None, group: str | None) -> pa.Table:
-    """The first k of each group, or of one."""
-    if group is not None:
-        groups = [name for name in query.describe()["groups"] if name in table.schema.names]
-        if not groups:
-            raise HTTPException(400, "This query has no groups: leave group= out.")
-        column = table.column(groups[0]).to_pylist()
-        table = table.filter(pa.array([str(formats.value(each)) == group for each in column], pa.bool_()))
-    if k is None:
-        return table
-    if "rank" not in table.schema.names:
-        return table.slice(0, k)
-    return table.filter(pa.array([rank <= k for rank in table.column("rank").to_pylist()], pa.bool_()))
-
-
-def plan_json(explanation: Explanation) -> dict[str, Any]:
-    """An explanation as JSON: its text, its steps, and what else was considered."""
-    plan = explanation.plan
-    return {
-        "text": str(explanation),
-        "title": formats.readable(str(explanation).splitlines()[0]),
-        "steps": [{"name": step.name, "said": step.said} for step in explanation.steps],
-        "algorithm": plan.algorithm,
-        "why": plan.why,
-        "rows": formats.value(plan.rows),
-        "ns": formats.value(plan.ns),
-        "window_rows": formats.value(plan.window_rows),
-        "considered": [
-            {
-                "algorithm": choice.algorithm,
-                "refused": choice.refused,
-                "rows": formats.value(choice.rows),
-                "ns": formats.value(choice.ns),
-                "chosen": choice.algorithm == plan.base,
-            }
-            for choice in plan.considered
-        ],
-    }
 
 
 async def _json(request: Request) -> Any:

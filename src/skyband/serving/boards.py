@@ -7,6 +7,7 @@ the latest answer when it is ready, and learns how many it has missed.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ class Answer:
     at: Any = None  # the end of its window; None: it has none
     batch: int | None = None  # the micro-batch, or the push, that it is from
     watermark: Any = None  # no earlier row was waited for then
+    published: float = field(default_factory=time.monotonic, compare=False)
     encoded: dict[Any, bytes] = field(default_factory=dict, compare=False)  # what readers share, by what they asked for
 
 

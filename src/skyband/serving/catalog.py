@@ -5,35 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from skyband.serving.boards import Board
+from skyband.serving.served import Served
 
 if TYPE_CHECKING:
     from skyband.serving.workshop import Workshop
-
-
-class Served(Protocol):
-    """One query, wherever it runs."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def board(self) -> Board: ...
-
-    @property
-    def can_be_asked(self) -> bool:
-        """Can `top` be asked, for any k and size that the query allows?"""
-        ...
-
-    def top(self, k: int | None, size: str | int | None) -> pa.Table: ...
-
-    def describe(self) -> dict[str, Any]: ...
-
-    def figures(self) -> dict[str, Any]: ...
 
 
 @dataclass

@@ -16,8 +16,9 @@ from starlette.requests import Request
 
 from skyband.serving import formats
 from skyband.serving.boards import Answer
-from skyband.serving.catalog import Catalog, Served
+from skyband.serving.catalog import Catalog
 from skyband.serving.guard import Receive, Scope, Send
+from skyband.serving.served import Served
 
 MOST_READERS: Final = 4_000
 MOST_ROWS: Final = 1_000  # of an event: whoever needs more asks for `top`

@@ -47,12 +47,17 @@ def value(given: Any) -> Any:
 
 
 def readable(text: str) -> str:
-    """An expression without the brackets around single columns that statements are given on their way.
+    """An expression without what statements are given on their way: quotes around plain names, brackets around single
+    columns, and conditions that a key is not null.
 
-    >>> readable("(price) * (volume) + abs(x)")
-    'price * volume + abs(x)'
+    >>> readable("(price) * (volume) + abs(t.`x`)")
+    'price * volume + abs(t.x)'
+    >>> readable("same city; where (a.price > 1) AND (a.`id` IS NOT NULL) AND (b.`id` IS NOT NULL)")
+    'same city; where (a.price > 1)'
     """
-    return re.sub(r"(?<![\w)])\((\w+)\)", r"\1", text)
+    text = re.sub(r"( AND )?\((?:\w+\.)?`\w+` IS NOT NULL\)", "", text)
+    text = re.sub(r"where AND ", "where ", re.sub(r"; where$", "", text))
+    return re.sub(r"(?<![\w)])\(([\w.]+)\)", r"\1", re.sub(r"`(\w+)`", r"\1", text))
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:

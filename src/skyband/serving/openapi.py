@@ -26,7 +26,9 @@ def document(*, with_statements: bool) -> dict[str, Any]:
     paths = {
         "/health": _get("Whether the server is live, and every query has an answer and none has failed."),
         "/metrics": _get("The figures of all queries, in Prometheus's text format.", "text/plain"),
-        "/catalog": _get("The title of what is served, and the tables that statements can be about."),
+        "/catalog": _get(
+            "The title of what is served; for statements the tables, and the words and functions of the dialect."
+        ),
         "/queries": _get("All queries: what they are, and how they are doing."),
         "/queries/{name}": _get("One query: what it is, its columns, its state and its figures.", _NAME),
         "/queries/{name}/top": _get(
@@ -41,7 +43,13 @@ def document(*, with_statements: bool) -> dict[str, Any]:
             _parameter("rate", "number", "At most so many events a second."),
             media="text/event-stream",
         ),
-        "/queries/{name}/plan": _get("What runs and why, and what else was considered. Embedded queries.", _NAME),
+        "/queries/{name}/history": _get(
+            "The answers that are kept, the latest last, and how many seconds ago each was published (`age`).",
+            _NAME,
+            _parameter("k", "integer", "Only so many of each ranking; at most 60 rows of each answer are given."),
+            _parameter("group", "string", "Only the ranking of this value of the query's first group column."),
+        ),
+        "/queries/{name}/plan": _get("What runs and why, and what else was considered.", _NAME),
         "/queries/{name}/picture": _get(
             "Rows as dots in the window and in score. Embedded queries that rank rows.", _NAME
         ),
@@ -58,7 +66,7 @@ def document(*, with_statements: bool) -> dict[str, Any]:
     }
     if with_statements:
         paths["/statements/check"] = _post("What a statement asks, or what is wrong with it and where (`place`).")
-        paths["/statements/explain"] = _post("The plan of a statement. Nothing is read.")
+        paths["/statements/explain"] = _post("The plan of a statement. No stream is read.")
         paths["/queries"] |= _post("Run a statement: it becomes a query.", "201")
         paths["/queries/{name}"]["delete"] = {
             "summary": "Stop a statement that was run here.",

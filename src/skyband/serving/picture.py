@@ -30,9 +30,6 @@ def picture(watched: Watched) -> dict[str, Any]:
     position, place, score = position[live], place[live], score[live]
     is_held = np.isin(position, held)
     shown = np.union1d(np.flatnonzero(is_held)[-MOST_HELD:], _sample(np.flatnonzero(~is_held), position))
-    kth = _kth(watched)
-    if kth is not None:
-        seen.step(now, kth)
     return {
         "kind": "arrivals" if seen.window.on is None else "time" if seen.is_time else "number",
         "on": seen.window.on,
@@ -118,15 +115,6 @@ def _sample(which: Ints, position: Ints) -> Ints:
         return which
     mixed = (position[which].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
     return which[mixed < np.uint64(int(MOST_DOTS / len(which) * 2**24))]
-
-
-def _kth(watched: Watched) -> float | None:
-    """The score that a row has to beat: that of the last one listed, if the list is full."""
-    answer, query = watched.board.latest(), _seen(watched).query
-    if answer is None or "score" not in answer.table.schema.names or query.per:
-        return None
-    scores = answer.table.column("score").to_pylist()
-    return float(scores[-1]) if len(scores) == query.k and math.isfinite(scores[-1]) else None
 
 
 def _better(seen: SeenRows, row: Row, now: float) -> tuple[Ints, Ints]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Any, Final
 
@@ -91,6 +91,11 @@ class SeenRows:
                 self._pieces = deque(_joined(self._pieces))
             while self._rows > MOST_ROWS and len(self._pieces) > 1:
                 self._forget(self._pieces.popleft())
+
+    @property
+    def arrivals(self) -> int:
+        """How many rows have come."""
+        return self._arrivals
 
     def held(self) -> Ints:
         """The arrivals that the session holds now."""
@@ -177,8 +182,8 @@ class SeenRows:
         return found
 
     def step(self, place: float, score: float) -> None:
-        """The k-th score is this now."""
-        if not self._stairs or self._stairs[-1][1] != score or place - self._stairs[-1][0] > 0:
+        """The k-th score is this from now on."""
+        if not self._stairs or self._stairs[-1][1] != score:
             self._stairs.append((place, score))
 
     def stairs(self) -> list[tuple[float, float]]:
@@ -229,6 +234,13 @@ def as_places(column: pa.Array) -> Floats:
         micros = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
         return np.asarray(micros.cast(pa.float64(), safe=False).fill_null(float("nan"))) / 1e6
     return np.asarray(column.cast(pa.float64(), safe=False).fill_null(float("nan")))
+
+
+def as_place(value: Any) -> float:
+    """The same of one value of Python."""
+    if not isinstance(value, datetime):
+        return float(value)
+    return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
 
 
 def _row(piece: _Piece, at: int) -> Row:

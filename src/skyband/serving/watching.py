@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable
+from decimal import Decimal
 from threading import Event, Lock, Thread
 from typing import Any, Final
 
@@ -12,53 +14,44 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.core.emit import gives_windows
-from skyband.core.explain import Explanation, explain
-from skyband.core.registry import problem_of
 from skyband.core.session import Session
 from skyband.errors import SkybandError
 from skyband.serving import formats
-from skyband.serving.boards import Board, latest_of_groups, windows_of
-from skyband.serving.seen import SeenRows
-from skyband.serving.standings import Standing
+from skyband.serving.seen import SeenRows, as_place
+from skyband.serving.served import Served
 
 _REFRESH_SECONDS: Final = 0.05  # between two looks at a ranking that changes with every row
 _RATE_SECONDS: Final = 2.0  # over which rows per second are counted
+_WEIGH_SECONDS: Final = 5.0  # between two snapshots that are taken to learn their size
+_WEIGH_ROWS: Final = 20_000  # held at most: a larger snapshot would hold up the session
 
 Shows = Callable[[pa.Table], pa.Table]  # from what a session gives to what is shown of it
 
 
-class Watched:
+class Watched(Served):
     """A session whose answers go to a board."""
 
     def __init__(
         self, session: Session, name: str, *, statement: str | None = None, shows: Shows | None = None
     ) -> None:
-        self.session, self.name, self.statement = session, name, statement
-        self.board = Board(name)
-        query: Any = session.query
-        self._query, self._problem = query, problem_of(query)
-        self._shows = shows or _as_it_is
-        self._groups = self._problem.groups(self._query)
+        super().__init__(name, session.query, statement)
+        self.session, self._shows = session, shows
         self.seen = SeenRows.of(session)
-        self.state = "running"
-        self.problem: str | None = None  # why it stopped, if something went wrong
-        self._pushes, self._watermark = 0, None
+        self._pushes, self._watermark, self._latest = 0, None, None
         self._pace: deque[tuple[float, int]] = deque()
         self._lock = Lock()
         self._news, self._ended = Event(), Event()
-        self._standing: Standing | None = None
-        self._by_group: pa.Table | None = None  # the last window of each group, where they have their own
-        self._has_top = self._can_be_asked()
-        if not gives_windows(query.emit) and not self._has_top and "change" in session.output_schema.names:
-            self._standing = Standing(session.output_schema, key_columns(query))
+        self._weighed, self._bytes_held = -_WEIGH_SECONDS, 0
+        self.has_picture = self.seen is not None
+        self.can_be_asked = self._answers_top()
+        self._is_refreshed = self.can_be_asked and not gives_windows(self._query.emit)
         self._end = session.observe(self._observe)
-        if not gives_windows(query.emit) and self._has_top:
+        if self._is_refreshed:
             Thread(target=self._refresh, name=f"skyband serves {name}", daemon=True).start()
 
     @property
-    def can_be_asked(self) -> bool:
-        """Can `top` be asked for any k, right now?"""
-        return self._has_top
+    def output_schema(self) -> pa.Schema:
+        return self.session.output_schema
 
     def close(self, state: str = "ended", problem: str | None = None) -> None:
         """Stop watching; the last answer stays."""
@@ -72,34 +65,11 @@ class Watched:
 
     def top(self, k: int | None, size: str | int | None) -> pa.Table:
         """Right now; raises what `session.top` does."""
-        return self._shows(self.session.top(k, size))
-
-    def explanation(self) -> Explanation:
-        """What runs and why."""
-        return explain(self._query)
+        return self._shown(self.session.top(k, size))
 
     def describe(self) -> dict[str, Any]:
-        """What the query is, as JSON."""
-        query, window = self._query, self._query.window
-        return {
-            "name": self.name,
-            "title": formats.readable(self._problem.title(query)),
-            "problem": self._problem.name,
-            "summary": self._problem.summary(query),
-            "statement": self.statement,
-            "k": getattr(query, "k", None),
-            "ascending": bool(getattr(query, "ascending", False)),
-            "groups": list(self._groups),
-            "identity": identity_of(query),
-            "inputs": [] if self.seen is None else list(self.session.schema.names),
-            "emit": query.emit,
-            "window": None if window is None else str(window),
-            "ad_hoc": self._has_top,
-            "picture": self.seen is not None,
-            "columns": [{"name": each.name, "type": str(each.type)} for each in self.session.output_schema],
-            "state": self.state,
-            "problem_text": self.problem,
-        }
+        """What the query is, as JSON; with the columns of its rows, where a row can be asked for."""
+        return {**super().describe(), "inputs": list(self.session.schema.names) if self.has_picture else []}
 
     def figures(self) -> dict[str, Any]:
         """How it is doing, as JSON."""
@@ -118,9 +88,9 @@ class Watched:
             "rows_unranked": stats.rows_unranked,
             "rows_held": stats.rows_held,
             "rows_in_window": None if self.seen is None else self.seen.rows_in_window(),
-            "rows_expected": formats.value(plan.rows) if plan.rows == plan.rows else None,
+            "rows_expected": None if math.isnan(plan.rows) else plan.rows * max(1, stats.groups),
             "rows_per_second": self._rows_per_second(),
-            "bytes_held": None,
+            "bytes_held": self._weigh(stats.rows_held),
             "watermark": formats.value(self._watermark),
             "batch": self._pushes,
             "algorithm": plan.algorithm,
@@ -128,7 +98,7 @@ class Watched:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _can_be_asked(self) -> bool:
+    def _answers_top(self) -> bool:
         try:
             self.session.top()
         except SkybandError:
@@ -144,16 +114,10 @@ class Watched:
             self._notice_time(batch)
             if self.seen is not None:
                 self.seen.take(first, batch)
-        if gives_windows(self._query.emit):
-            if result.num_rows:
-                self._publish_windows(self._shows(result))
-        elif self._standing is not None:
-            if result.num_rows:
-                self._publish(self._shows(self._standing.apply(result)))
-        elif self._has_top:
+        if self._is_refreshed:
             self._news.set()
-        elif result.num_rows:
-            self._publish(self._shows(result))
+        else:
+            self._say(result)
 
     def _notice_time(self, batch: pa.RecordBatch) -> None:
         on = getattr(self._query.window, "on", None)
@@ -164,21 +128,32 @@ class Watched:
             if pa.types.is_timestamp(latest.type) and latest.type.unit == "ns":
                 latest = latest.cast(pa.timestamp("us", latest.type.tz), safe=False)
             lateness = getattr(self._query, "lateness", None)
-            now = latest.as_py() if lateness is None else latest.as_py() - lateness
-            self._watermark = now if self._watermark is None else max(self._watermark, now)
+            self._latest = latest.as_py() if self._latest is None else max(self._latest, latest.as_py())
+            self._watermark = self._latest if lateness is None else self._latest - lateness
 
-    def _publish_windows(self, table: pa.Table) -> None:
-        if "window_end" not in table.schema.names:
-            self._publish(table)
-        elif self._groups and self._query.window.by_count and set(self._groups) <= set(table.schema.names):
-            self._by_group = latest_of_groups(self._by_group, table, self._groups)
-            self._publish(self._by_group)
-        else:
-            for end, rows in windows_of(table):
-                self._publish(rows, at=end)
+    def _shown(self, table: pa.Table) -> pa.Table:
+        return table if self._shows is None else self._shows(table)
 
     def _publish(self, table: pa.Table, at: Any = None) -> None:
+        if self.seen is not None and (score := self._score_to_beat(table)) is not None:
+            now = at if at is not None else self._latest if self.seen.window.on else self.seen.arrivals
+            self.seen.step(as_place(now), score)
         self.board.publish(table, at=at, batch=self._pushes, watermark=self._watermark)
+
+    def _score_to_beat(self, table: pa.Table) -> float | None:
+        """That of the last row listed, if the list is full."""
+        if self._query.per or table.num_rows != self._query.k or "score" not in table.schema.names:
+            return None
+        last = table.column("score")[-1].as_py()
+        return float(last) if isinstance(last, int | float | Decimal) and math.isfinite(last) else None
+
+    def _weigh(self, rows_held: int) -> int | None:
+        """How many bytes a snapshot has, of late; None: too many to take one for this."""
+        if rows_held > _WEIGH_ROWS:
+            return None
+        if time.monotonic() - self._weighed >= _WEIGH_SECONDS:
+            self._bytes_held, self._weighed = len(self.session.snapshot()), time.monotonic()
+        return self._bytes_held
 
     def _refresh(self) -> None:
         """In a thread of its own: ask anew when rows have come, not more often than anybody can see."""
@@ -186,7 +161,7 @@ class Watched:
             self._news.wait()
             self._news.clear()
             try:
-                answer = self._shows(self.session.top())
+                answer = self._shown(self.session.top())
             except SkybandError as error:
                 self.close("failed", str(error))
                 return
@@ -201,18 +176,3 @@ class Watched:
             while self._pace and self._pace[0][0] < now - _RATE_SECONDS:
                 self._pace.popleft()
             return round(sum(rows for _, rows in self._pace) / _RATE_SECONDS, 1)
-
-
-def key_columns(query: Any) -> tuple[str, ...]:
-    """The columns that tell rankings apart, or the groups of a join."""
-    return tuple(name for name in problem_of(query).key(query) if name not in ("window_end", "rank"))
-
-
-def identity_of(query: Any) -> list[str]:
-    """The columns by which a row of one answer is found in the next; none: it is what it shows, without its rank."""
-    id = getattr(query, "id", None)
-    return [id] if isinstance(id, str) else list(key_columns(query)) if getattr(query, "by", None) is None else []
-
-
-def _as_it_is(table: pa.Table) -> pa.Table:
-    return table

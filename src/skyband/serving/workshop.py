@@ -13,11 +13,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from skyband.core.emit import MODES
 from skyband.core.encoding.inputs import read
 from skyband.core.explain import Explanation
 from skyband.core.registry import problem_of
+from skyband.dialect.functions import known_functions
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
+from skyband.dialect.syntax import WORDS
 from skyband.errors import InvalidQuery, SkybandError
 from skyband.serving.catalog import Catalog
 from skyband.serving.formats import readable
@@ -28,6 +31,16 @@ from skyband.sql.run import Started, plan, start
 MOST_RUNNING: Final = 8
 MOST_STATEMENT: Final = 8_000  # characters
 _PUSHES_PER_SECOND: Final = 25
+_UNITS: Final = ("SECOND", "SECONDS", "MINUTE", "MINUTES", "HOUR", "HOURS", "DAY", "DAYS")
+
+
+def words() -> dict[str, list[str]]:
+    """The words and functions of the dialect, for the editor to colour and to complete."""
+    single = [each for word in WORDS for each in word.split()]
+    return {
+        "words": list(dict.fromkeys([*single, "ALL", *(mode.upper() for mode in MODES), *_UNITS])),
+        "functions": [*known_functions(), "ROW_NUMBER", "RANK", "DENSE_RANK"],
+    }
 
 
 @dataclass(frozen=True)
@@ -64,16 +77,22 @@ class Workshop:
         problem = problem_of(spec.query)
         return {
             "problem": problem.name,
-            "title": readable(problem.title(spec.query)),
+            "title": readable(problem.title(spec.query)).partition("; ")[0],
             "summary": problem.summary(spec.query),
         }
 
     def explain(self, text: str) -> Explanation:
-        """The plan of a statement; nothing is read."""
+        """The plan of a statement. No stream is read; tables beside streams are, as when it runs."""
         statement = understand(_sized(text))
         if statement.explain == "ANALYZE":
             raise InvalidQuery("EXPLAIN ANALYZE reads its input to the end, and a stream has none. Use EXPLAIN.")
-        return plan(text, {name: feed.schema.empty_table() for name, feed in self._feeds_of(statement).items()})
+        feeds = self._feeds_of(statement)
+        tables = {one.name for one in statement.leaves if one.window is None and statement.window is None}
+        given = {
+            name: feed.open(feed.batch_rows) if name in tables else feed.schema.empty_table()
+            for name, feed in feeds.items()
+        }
+        return plan(text, given)
 
     def start(self, text: str) -> Watched:
         """Begin to run a statement; its query is in the catalog from then on."""

@@ -36,7 +36,11 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         statement.refuse("Pairs are ranked once, not for each value of a column", ranking.per[0])
     by = ranking.by.unnest()
     if second.window is not None and second.window != first.window:
-        statement.refuse("Both rows of a pair are of one window", second.node)
+        statement.refuse(
+            "Both rows of a pair are of one window, but this one is different",
+            second.node,
+            "Write the window once, behind the first input.",
+        )
     window, lateness = window_of(statement, first, schema)
     turn, same, different, rest = _sorted_out(statement)
     sides = {first.alias: "a", second.alias: "b"}

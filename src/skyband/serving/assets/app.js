@@ -34,6 +34,8 @@ const bump = new Bump($("bump"));
 const figures = new Figures($("figures"));
 const editor = new Editor($("text"), $("paint"), $("complete"), { check, run });
 
+window.skyband = { state, bump }; // to look at from the browser's console, and in tests
+
 function askWhy(row) {
   if (state.about?.picture) why.askRow(row, state.rowColumns);
 }
@@ -95,12 +97,25 @@ function follow(name) {
     state.skipped += answer.missed;
     $("skipped").hidden = !state.skipped;
     $("skipped").textContent = `${number(state.skipped)} skipped`;
+    const isFirst = state.latest === null;
     state.latest = answer;
     status("live", "live");
     draw();
+    if (isFirst) seed();
   });
   source.addEventListener("end", () => { source.close(); status("", "ended"); });
   source.onerror = () => status("bad", "reconnecting");
+}
+
+// The bump chart begins with the answers that the server has kept.
+async function seed() {
+  const { name, group } = state;
+  const chosen = $("group-choice").hidden ? "" : `&group=${encodeURIComponent(group)}`;
+  const { answers } = await get(`/queries/${encodeURIComponent(name)}/history?k=12${chosen}`).catch(() => ({ answers: [] }));
+  if (name !== state.name || group !== state.group || !answers.length) return;
+  bump.clear();
+  for (const answer of answers) bump.add(answer.rows, state.about.identity, performance.now() - 1000 * answer.age);
+  if (state.latest.version > answers[answers.length - 1].version) draw();
 }
 
 function draw() {
@@ -135,7 +150,7 @@ function chosen(rows) {
 function tell(about) {
   state.about = about;
   $("leaders-title").textContent = about.title;
-  $("leaders-sub").textContent = [about.window, about.figures.algorithm && `by ${about.figures.algorithm}`].filter(Boolean).join(", ");
+  $("leaders-sub").textContent = [about.conditions, about.window, about.figures.algorithm && `by ${about.figures.algorithm}`].filter(Boolean).join(", ");
   figures.show(about.figures);
   const { rows_held: held, rows_in_window: all, rows_expected: expected } = about.figures;
   $("meter").hidden = !about.picture || !all;
@@ -217,7 +232,7 @@ for (const button of document.querySelectorAll("[data-view]")) {
     if (state.latest) grid.show(chosen(state.latest.rows));
   });
 }
-$("group").addEventListener("change", (event) => { state.group = event.target.value; board.clear(); bump.clear(); draw(); });
+$("group").addEventListener("change", (event) => { state.group = event.target.value; board.clear(); bump.clear(); draw(); seed(); });
 $("run").addEventListener("click", run);
 $("explain").addEventListener("click", explain);
 $("theme").addEventListener("click", () => {
@@ -245,15 +260,16 @@ async function begin() {
   if (kept) theme(kept);
   matchMedia("(prefers-color-scheme: light)").addEventListener("change", forgetColours);
   if (location.search) history.replaceState(null, "", "/"); // a token does not stay in the address
-  const { title, tables, statements } = await get("/catalog");
+  const catalog = await get("/catalog"), { title, tables, statements } = catalog;
   $("where").textContent = title;
   document.title = `Skyband · ${title}`;
   state.canStop = statements;
   $("sql").hidden = !statements;
-  editor.tables = tables;
+  editor.know(catalog);
   $("tables").textContent = tables.map((table) => `${table.name} (${table.columns.map((column) => column.name).join(", ")})`).join(" · ");
   await refresh();
   setInterval(refresh, 1000);
+  setInterval(() => board.settle(), 1000);
   setInterval(look, 400);
   requestAnimationFrame(animate);
 }

@@ -1,9 +1,15 @@
-// The leaderboard: rows glide to their new places; arrows say how far they moved.
+// The leaderboard: rows glide to their new places; arrows say how far they moved. Below it stand the rows that left.
 import { details, element, identity, number, short, text, title } from "./format.js";
+
+const RECENT_MS = 8000; // how long a move, an entry or a departure is told
+const MOST_OUT = 4;
 
 export class Leaderboard {
   constructor(list, ask) {
     this.list = list;
+    this.out = element("p", { class: "board-out", "aria-label": "Rows that left" });
+    list.after(this.out);
+    this.departed = []; // the latest first
     this.ask = ask; // called with the row that is clicked
     this.items = new Map();
     this.ranks = new Map();
@@ -16,6 +22,8 @@ export class Leaderboard {
     this.items.clear();
     this.ranks.clear();
     this.moves.clear();
+    this.departed = [];
+    this.out.replaceChildren();
   }
 
   show(rows, columns) {
@@ -42,12 +50,13 @@ export class Leaderboard {
     });
     for (const [key, item] of [...this.items]) {
       if (seen.has(key)) continue;
-      left.push({ row: item.row, rank: this.ranks.get(key) });
+      left.push({ key, row: item.row, rank: this.ranks.get(key) });
       item.remove();
       this.items.delete(key);
       this.moves.delete(key);
     }
     this.ranks = seen;
+    this.tellDepartures(left, now);
     this.glide(before);
     return { entered, left };
   }
@@ -66,15 +75,25 @@ export class Leaderboard {
     const [button, bar] = item.children;
     const [place, moved, who, score] = button.children;
     place.textContent = rank;
-    const recent = move && now - move.at < 8000 ? move.by : null;
-    moved.textContent = recent === null ? "·" : recent === "new" ? "new" : recent > 0 ? `▲ ${recent}` : `▼ ${-recent}`;
-    moved.className = `move ${recent === null ? "" : recent === "new" ? "new" : recent > 0 ? "up" : "down"}`;
+    mark(moved, move, now);
     const named = title(row);
     who.children[0].textContent = named.title;
     who.children[1].textContent = details(row, named.rest);
     score.textContent = "score" in row ? number(row.score) : "";
     bar.style.width = `${Math.max(1, 100 * (Number.isFinite(share) ? share : 0))}%`;
     button.setAttribute("aria-label", `Rank ${rank}: ${named.title}${"score" in row ? `, score ${number(row.score)}` : ""}. Why?`);
+  }
+
+  // Moves and departures are told for a while, also if no further answer comes.
+  settle() {
+    const now = performance.now();
+    for (const [key, item] of this.items) mark(item.children[0].children[1], this.moves.get(key), now);
+    this.tellDepartures([], now);
+  }
+
+  tellDepartures(left, now) {
+    this.departed = [...left.map((each) => ({ ...each, at: now })), ...this.departed].filter((each) => now - each.at < RECENT_MS && !this.ranks.has(each.key)).slice(0, MOST_OUT);
+    this.out.replaceChildren(...this.departed.map(({ row, rank }) => element("span", {}, element("b", {}, `▼ ${rank}`), ` ${title(row).title}${"score" in row ? ` ${number(row.score)}` : ""}`)));
   }
 
   glide(before) {
@@ -85,6 +104,12 @@ export class Leaderboard {
       item.animate([{ transform: `translateY(${from - item.offsetTop}px)` }, { transform: "none" }], { duration: 300, easing: "cubic-bezier(.2,.7,.2,1)" });
     }
   }
+}
+
+function mark(moved, move, now) {
+  const recent = move && now - move.at < RECENT_MS ? move.by : null;
+  moved.textContent = recent === null ? "·" : recent === "new" ? "new" : recent > 0 ? `▲ ${recent}` : `▼ ${-recent}`;
+  moved.className = `move ${recent === null ? "" : recent === "new" ? "new" : recent > 0 ? "up" : "down"}`;
 }
 
 function flash(item) {

@@ -17,7 +17,7 @@ export class Bump {
     this.next = 0;
   }
 
-  add(rows, columns) {
+  add(rows, columns, wall = performance.now()) {
     const ranks = new Map();
     rows.slice(0, 12).forEach((row, place) => {
       const key = identity(row, columns);
@@ -26,7 +26,6 @@ export class Bump {
       if (!this.colour.has(key)) this.colour.set(key, HUES[this.next++ % HUES.length]);
     });
     const last = this.answers[this.answers.length - 1];
-    const wall = performance.now();
     if (last && same(last.ranks, ranks)) { last.until = wall; return; }
     if (last) last.until = wall;
     this.answers.push({ ranks, wall, until: wall });
@@ -39,7 +38,9 @@ export class Bump {
     const { context, width, height } = prepare(this.canvas);
     const paint = colours();
     if (this.answers.length < 1) return;
-    const left = 26, right = Math.min(110, width * 0.2), top = 10, bottom = 10;
+    const last = this.answers[this.answers.length - 1];
+    const widest = Math.max(...[...last.ranks.keys()].map((key) => context.measureText(this.named.get(key)).width), 0);
+    const left = 26, right = Math.min(widest + 18, width * 0.34), top = 10, bottom = 10;
     const most = Math.max(...this.answers.map((answer) => Math.max(...answer.ranks.values(), 1)));
     const first = this.answers[0].wall, now = performance.now(), length = Math.max(now - first, 4000);
     const x = (wall) => left + ((wall - (now - length)) / length) * (width - left - right);
@@ -48,7 +49,6 @@ export class Bump {
     context.textAlign = "right";
     context.fillStyle = paint.soft;
     for (let rank = 1; rank <= most; rank++) context.fillText(rank, left - 10, y(rank));
-    const last = this.answers[this.answers.length - 1];
     const keys = new Set(this.answers.flatMap((answer) => [...answer.ranks.keys()]));
     for (const key of keys) {
       const listed = last.ranks.has(key);

@@ -1,18 +1,22 @@
 // The editor: a text area over a painted copy of its text, with completion, and mistakes at their place.
 import { element } from "./format.js";
 
-const WORDS = `SELECT FROM WHERE ORDER BY LIMIT GROUP HAVING DESC ASC AND OR NOT IN BETWEEN IS NULL AS ON WINDOW EVERY ROWS LATENESS FORGET AFTER EMIT CHANGES WINDOWS ENTRIES
-  EXPLAIN FULL JOIN USING WITH BOUNDS CASE WHEN THEN ELSE END LIKE INTERVAL UNTIL NOW SECOND SECONDS MINUTE MINUTES HOUR HOURS DAY DAYS`.split(/\s+/);
-const FUNCTIONS = "ABS SIGN SQRT POWER EXP LN LOG LOG2 LOG10 FLOOR CEIL GREATEST LEAST SIN COS TAN ATAN2 COUNT SUM MIN MAX AVG UPPER LOWER LENGTH TRIM SUBSTRING COALESCE NULLIF IF".split(" ");
 const TOKEN = /(--[^\n]*)|('(?:[^']|'')*'?)|(\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b)|([A-Za-z_][A-Za-z0-9_]*)|(\s+)|([^\sA-Za-z0-9_'])/g;
 
 export class Editor {
   constructor(area, paint, list, { check, run }) {
-    Object.assign(this, { area, list, paintBox: paint, check, run, tables: [], mark: null, offered: [], chosen: 0 });
+    Object.assign(this, { area, list, paintBox: paint, check, run, tables: [], words: [], functions: [], mark: null, offered: [], chosen: 0 });
     area.addEventListener("input", () => { this.mark = null; this.paint(); this.offer(); clearTimeout(this.waiting); this.waiting = setTimeout(() => this.check(area.value), 250); });
     area.addEventListener("keydown", (event) => this.key(event));
     area.addEventListener("blur", () => setTimeout(() => this.close(), 150));
     area.addEventListener("scroll", () => { paint.scrollTop = area.scrollTop; });
+  }
+
+  // What there is to write about; a person may have begun before it was known.
+  know({ tables, words = [], functions = [] }) {
+    Object.assign(this, { tables, words, functions });
+    this.paint();
+    if (document.activeElement === this.area) this.offer();
   }
 
   set(text) {
@@ -35,7 +39,7 @@ export class Editor {
     for (const found of text.matchAll(TOKEN)) {
       const [all, note, string, number, word] = found;
       const upper = word?.toUpperCase();
-      let kind = note ? "t-note" : string ? "t-str" : number ? "t-num" : word ? (WORDS.includes(upper) ? "t-word" : FUNCTIONS.includes(upper) ? "t-fn" : tables.has(word.toLowerCase()) ? "t-table" : columns.has(word.toLowerCase()) ? "t-col" : "") : "";
+      let kind = note ? "t-note" : string ? "t-str" : number ? "t-num" : word ? (this.words.includes(upper) ? "t-word" : this.functions.includes(upper) ? "t-fn" : tables.has(word.toLowerCase()) ? "t-table" : columns.has(word.toLowerCase()) ? "t-col" : "") : "";
       if (this.mark !== null && !marked && found.index + all.length > this.mark && all.trim()) { kind += " t-bad"; marked = true; }
       parts.push(element("span", { class: kind }, all));
     }
@@ -52,7 +56,7 @@ export class Editor {
     const lower = word.toLowerCase();
     const known = [
       ...this.tables.flatMap((table) => [[table.name, "table"], ...table.columns.map((column) => [column.name, column.type])]),
-      ...FUNCTIONS.map((name) => [`${name}(`, "function"]), ...WORDS.map((name) => [name, ""]),
+      ...this.functions.map((name) => [`${name}(`, "function"]), ...this.words.map((name) => [name, ""]),
     ];
     const unique = [...new Map(known.map((each) => [each[0], each])).values()];
     this.offered = unique.filter(([name]) => name.toLowerCase().startsWith(lower) && name.toLowerCase() !== lower).slice(0, 8);

@@ -7,6 +7,7 @@ export function number(value, digits = 3) {
   if (typeof value === "string") return value;
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e15 || size < 1e-4)) return value.toExponential(2);
+  if (size < 1) return value.toLocaleString("en", { maximumSignificantDigits: digits });
   return value.toLocaleString("en", { maximumFractionDigits: size >= 1000 ? 0 : size >= 10 ? 2 : digits });
 }
 

@@ -1,7 +1,7 @@
 // The skyband as a picture: rows as dots in time and score, held ones lit, the window sliding over them.
 import { clock, colours, number, prepare, short, span } from "./format.js";
 
-const LEFT = 54, RIGHT = 14, TOP = 12, BOTTOM = 24, FADE_MS = 800;
+const LEFT = 54, RIGHT = 14, TOP = 12, BOTTOM = 24, FADE_MS = 800, SLIDE_MS = 450;
 
 export class Picture {
   constructor(canvas, ask) {
@@ -26,7 +26,7 @@ export class Picture {
 
   take(data) {
     const wall = performance.now();
-    if (this.data && wall > this.at) {
+    if (this.data && wall > this.at + 100) { // of two looks at almost the same moment nothing can be told
       const rate = (data.now - this.data.now) / (wall - this.at);
       this.rate = this.rate ? 0.7 * this.rate + 0.3 * rate : rate;
     }
@@ -54,10 +54,10 @@ export class Picture {
     }
   }
 
-  // Between two pictures the window slides on at the pace it had.
+  // Between two pictures the window slides on at the pace it had, but not as if rows came that have not.
   shown() {
     if (!this.data) return null;
-    return Math.min(this.data.now + this.rate * 900, this.data.now + this.rate * (performance.now() - this.at)) || this.data.now;
+    return this.data.now + this.rate * Math.min(SLIDE_MS, performance.now() - this.at) || this.data.now;
   }
 
   axes(now) {

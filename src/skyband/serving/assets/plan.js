@@ -1,23 +1,16 @@
 // A plan as a graph: what is read, the window, what runs, what comes out; and what else was considered, with its cost.
 import { element, number, short } from "./format.js";
 
-const NOT_WINDOWS = ["problem", "source", "gives", "algorithm", "plan", "on Spark", "ran"];
 const SVG = "http://www.w3.org/2000/svg";
 
 export function showPlan(place, plan) {
-  const step = (name) => plan.steps.find((each) => each.name === name)?.said;
-  const nodes = [
-    { head: "rows", said: step("source") || step("problem") || "" },
-    { head: "window", said: plan.steps.filter((each) => !NOT_WINDOWS.includes(each.name)).map((each) => each.said).join("; ") },
-    { head: plan.algorithm, said: plan.why, strong: true, more: [typeof plan.rows === "number" ? `holds about ${number(Math.round(plan.rows))} rows` : "", typeof plan.ns === "number" ? `${cost(plan.ns)} a row` : ""].filter(Boolean).join(", ") },
-    { head: "answers", said: step("gives") ?? plan.title },
-  ];
   place.hidden = false;
-  place.replaceChildren(element("h2", {}, plan.title), element("div", { class: "plan-scroll" }, graph(nodes)), considered(plan));
+  place.replaceChildren(element("h2", {}, plan.title), element("div", { class: "plan-scroll" }, graph(plan.nodes)), considered(plan));
 }
 
 function graph(nodes) {
-  const width = 960, wide = 210, gap = (width - nodes.length * wide) / (nodes.length - 1), high = 112;
+  const width = 960, wide = 210, gap = (width - nodes.length * wide) / (nodes.length - 1);
+  const lines = nodes.map((node) => wrap(node.said, 29, 7)), high = 48 + 16 * Math.max(4, ...lines.map((each) => each.length));
   const svg = make("svg", { viewBox: `0 0 ${width} ${high + 16}`, role: "img", "aria-label": nodes.map((node) => `${node.head}: ${node.said}`).join(" → ") });
   const style = getComputedStyle(document.documentElement), colour = (name) => style.getPropertyValue(`--${name}`).trim();
   nodes.forEach((node, place) => {
@@ -28,8 +21,7 @@ function graph(nodes) {
     }
     svg.append(make("rect", { x: x + 1, y: 8, width: wide - 2, height: high, rx: 10, fill: colour(node.strong ? "sel" : "card"), stroke: colour(node.strong ? "held" : "line"), "stroke-width": node.strong ? 1.8 : 1 }));
     svg.append(label(node.head, x + 14, 32, { fill: colour(node.strong ? "held" : "ink"), "font-weight": 650, "font-size": 14 }));
-    wrap(node.said, 29, node.more ? 2 : 4).forEach((line, number) => svg.append(label(line, x + 14, 52 + number * 16, { fill: colour("soft"), "font-size": 12 })));
-    if (node.more) wrap(node.more, 29, 2).forEach((line, number) => svg.append(label(line, x + 14, 90 + number * 16, { fill: colour("ink"), "font-size": 12 })));
+    lines[place].forEach((line, number) => svg.append(label(line, x + 14, 52 + number * 16, { fill: colour("soft"), "font-size": 12 })));
   });
   return svg;
 }

@@ -66,7 +66,10 @@ class Store:
         self._folder = Path(path)
         self._key = key or b""
         self._lock: int | None = None
-        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise InvalidInput(f"A store is a folder, but {str(path)!r} is a file, or lies below one.") from None
 
     def save(self, state: bytes) -> None:
         """Save a snapshot. When this returns, it is on the disk; if it raises, the earlier ones are unchanged."""

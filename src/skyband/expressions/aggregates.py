@@ -186,37 +186,80 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
     assert aggregate.argument is not None
     tree, text = _parse(aggregate.argument), aggregate.text
     plain = len(aggregate.columns) == 1 and aggregate.argument == f"`{aggregate.columns[0].column}`"
-    column_type = schema.field(aggregate.columns[0].column).type if plain else None
-    is_decimal = column_type is not None and pa.types.is_decimal(column_type)
-    if aggregate.function == "COUNT" and plain and (is_decimal or not expressions.is_number(column_type)):
-        name = aggregate.columns[0].column
-        there = f"IF({aggregate.argument} IS NULL, NULL, CAST(1 AS BIGINT))"
-        return Argument(text, False, pa.int64(), False, there, lambda batch: _presence(batch.column(name)))
-    if column_type is not None and (pa.types.is_string(column_type) or pa.types.is_large_string(column_type)):
-        name = aggregate.columns[0].column
-        raise InvalidExpression(f"{text!r} takes numbers and times, but {name!r} is {column_type}. COUNT takes it.")
-    if column_type is not None and _is_moment(column_type):
-        if aggregate.function in ("SUM", "AVG"):
-            raise InvalidExpression(f"{text!r} adds up {column_type}. MIN, MAX and COUNT take it.")
-        name = aggregate.columns[0].column
-        is_instant = column_type == pa.timestamp("us", "UTC")
-        ticks = f"UNIX_MICROS({aggregate.argument})" if is_instant else None
-        return Argument(text, False, column_type, False, ticks, lambda batch: batch.column(name).view(pa.int64()))
-    if is_decimal:
-        column = expressions.bind(aggregate.columns[0].column, schema)
-        return _decimal_argument(text, column.text, column_type, column.spark_sql, column.values)
+    written = aggregate.columns[0].column if plain else aggregate.argument
+    if aggregate.function == "COUNT" and (counted := _counted(text, tree, written, schema)) is not None:
+        return counted
     if _is_whole(tree, schema):
         whole = _whole(tree)
         return Argument(
             text, False, pa.int64(), True, _whole_for_spark(tree), lambda batch: _checked(whole, batch, text)
         )
-    score = expressions.bind(aggregate.columns[0].column if plain else aggregate.argument, schema)
-    if score.type == pa.int64():
-        return Argument(text, False, pa.int64(), True, score.spark_sql, score.values)
+    value = expressions.bind_value(written, schema)
+    kind = value.type.value_type if pa.types.is_dictionary(value.type) else value.type
+    if _is_moment(kind):
+        if aggregate.function in ("SUM", "AVG"):
+            raise InvalidExpression(f"{text!r} adds up {kind}. MIN, MAX and COUNT take it.")
+        is_instant = kind == pa.timestamp("us", "UTC") and value.spark_sql is not None
+        ticks = f"UNIX_MICROS({value.spark_sql})" if is_instant else None
+        return Argument(text, False, kind, False, ticks, lambda batch: _ticks(value.values(batch)))
+    if not expressions.is_number(kind):
+        raise InvalidExpression(f"{text!r} takes numbers and times, but {written!r} is {kind}. COUNT takes it.")
+    score = expressions.bind(written, schema)
+    if pa.types.is_integer(score.type):
+        return Argument(
+            text, False, pa.int64(), True, score.spark_sql, lambda batch: _signed(score.values(batch), text)
+        )
     if pa.types.is_decimal(score.type):
-        return _decimal_argument(text, aggregate.argument, score.type, score.spark_sql, score.values)
+        return _decimal_argument(text, written, score.type, score.spark_sql, score.values)
     in_spark = None if score.spark_sql is None else f"NULLIF(CAST({score.spark_sql} AS DOUBLE), DOUBLE('NaN'))"
     return Argument(text, True, pa.float64(), True, in_spark, score.evaluate)
+
+
+def _counted(text: str, tree: Any, written: str, schema: pa.Schema) -> Argument | None:
+    """What COUNT takes: only whether there is a value. None: of floats, of which NaN is none, or of whole numbers that
+    are computed, which may be too large."""
+    from sqlglot import exp
+
+    filtered = tree.args["ifs"][0].args["true"].unnest() if _is_filtered(tree) else None
+    if isinstance(filtered, exp.Column) and not _is_float(schema.field(filtered.name).type):
+        # The value itself may be of a type that no expression gives.
+        tree = tree.copy()
+        branch = tree.args["ifs"][0]
+        there = exp.Not(this=exp.Is(this=filtered.copy(), expression=exp.Null()))
+        branch.set("this", exp.and_(branch.this.copy(), there))
+        branch.set("true", exp.Literal.number(1))
+        written = tree.sql(dialect="spark", identify=True)
+    elif _is_whole(tree, schema) and written not in schema.names:
+        return None
+    value = expressions.bind_value(written, schema)
+    if _is_float(value.type):
+        return None
+    there = None if value.spark_sql is None else f"IF(({value.spark_sql}) IS NULL, NULL, CAST(1 AS BIGINT))"
+    return Argument(text, False, pa.int64(), False, there, lambda batch: _presence(value.values(batch)))
+
+
+def _is_filtered(tree: Any) -> bool:
+    """Is it CASE WHEN … THEN … END, as FILTER is written?"""
+    from sqlglot import exp
+
+    is_case = isinstance(tree, exp.Case) and tree.this is None and tree.args.get("default") is None
+    return is_case and len(tree.args["ifs"]) == 1
+
+
+def _is_float(kind: pa.DataType) -> bool:
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_floating(inner))
+
+
+def _ticks(column: pa.Array) -> pa.Array:
+    """Times as whole numbers of 64 bits."""
+    if pa.types.is_dictionary(column.type):
+        column = pc.dictionary_decode(column)
+    return column.view(pa.int64()) if column.type.bit_width == 64 else column.view(pa.int32()).cast(pa.int64())
+
+
+def _signed(column: pa.Array, text: str) -> pa.Array:
+    return _checked(lambda _: column.cast(pa.int64()), column, text)
 
 
 def _presence(column: pa.Array) -> pa.Array:
@@ -251,8 +294,8 @@ def _decimal_argument(
 
 
 def _is_moment(column_type: pa.DataType) -> bool:
-    """A type of time that is 64 bits wide: it has an order, and its values are whole numbers inside."""
-    is_time = pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time64, pa.types.is_date64
+    """A type of time that has an order: its values are whole numbers inside."""
+    is_time = pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time, pa.types.is_date
     return any(test(column_type) for test in is_time)
 
 
@@ -305,11 +348,11 @@ def _whole_for_spark(tree: Any) -> str:
     return text
 
 
-def _checked(whole: Callable[[pa.RecordBatch], Any], batch: pa.RecordBatch, text: str) -> pa.Array:
+def _checked(whole: Callable[[Any], Any], batch: pa.RecordBatch | pa.Array, text: str) -> pa.Array:
     try:
         return whole(batch)
     except pa.ArrowInvalid as error:
-        raise InvalidInput(f"{text!r} does not fit in 64 bits: {error}. The batch was not taken.") from None
+        raise InvalidInput(f"{text!r} does not fit in 64 bits with a sign: {error}. The batch was not taken.") from None
 
 
 def bind_filter(text: str, schema: pa.Schema, *, input: str = "", what: str = "where") -> expressions.Condition:

@@ -70,7 +70,7 @@ def column_of(name: str, column_type: pa.DataType, unit: str, *, only_known: boo
     if is_time(inner):
         return Column(name, WHOLE, 0, unit)
     if pa.types.is_decimal(inner):
-        return Column(name, WHOLE, inner.scale) if inner.scale >= 0 else Column(name, FLOAT)
+        return Column(name, WHOLE, max(0, inner.scale))
     if pa.types.is_integer(inner) and inner.bit_width == 64:
         return Column(name, WHOLE)
     if is_number(inner) or pa.types.is_boolean(inner):

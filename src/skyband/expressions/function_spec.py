@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 from sqlglot import exp
 
 Polars = Callable[[pl.Expr], pl.Expr]
 Spark = Callable[[str], str]
+FUNCTION: Final = "row function"  # of a node that is one, in its meta
 
 
 class RowFunction(NamedTuple):

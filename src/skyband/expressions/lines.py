@@ -186,6 +186,7 @@ class Lines(StraightLines):
         return self._line(true.format(x, y)), self._line(false.format(x, y))
 
 
+WRITTEN: Final = "written"  # of a column that goes by another name: as the user wrote it, in its meta
 OPERATORS: Final = {"Add": "+", "Sub": "-", "Mul": "*", "Pow": "**"}
 FUNCTIONS: Final = {
     "Neg": "-{0}",
@@ -232,8 +233,11 @@ def is_two(node: exp.Expr) -> bool:
 
 
 def not_a_number(node: exp.Expr, text: str) -> InvalidExpression:
+    from skyband.expressions.grammar import rewritten
+
+    shown = rewritten(node, lambda part: part.meta.get(WRITTEN, part)).sql("spark")
     return InvalidExpression(
-        f"{node.sql('spark')!r} in {text!r} is not a number. CASE WHEN … THEN 1 ELSE 0 END makes one of a condition."
+        f"{shown!r} in {text!r} is not a number. CASE WHEN … THEN 1 ELSE 0 END makes one of a condition."
     )
 
 

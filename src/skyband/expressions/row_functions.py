@@ -15,7 +15,7 @@ import polars as pl
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
-from skyband.expressions.function_spec import RowFunction, quoted
+from skyband.expressions.function_spec import FUNCTION, RowFunction, quoted
 from skyband.expressions.grammar import is_to_decimal
 from skyband.expressions.time_functions import AS_PARTS, in_utc, moment_text, of_time, to_date, to_moment, without_zone
 from skyband.expressions.times import time_of
@@ -96,37 +96,36 @@ def _one(number: int) -> exp.Expr:
     return exp.Literal.number(number)
 
 
-_FUNCTION: Final = "row function"  # of a node, in its meta
-
-
 def mark_function(node: exp.Expr, category: str, scale: int) -> RowFunction | None:
     """Say of a node which of these functions it is, if it is one; `category` says what its value is, and `scale` how
     many digits it has behind the point, if it is a decimal."""
-    for read in (partial(_to_decimal, scale=scale), _cast, of_time, _of_text):
+    if (known := function_of(node)) is not None:
+        return known
+    for read in (partial(_to_decimal, scale=scale), partial(_cast, scale=scale), of_time, _of_text):
         if (found := read(node, category)) is not None:
             if isinstance(found, str):
                 raise InvalidExpression(f"{node.sql('spark')!r}: {found}.")
-            node.meta[_FUNCTION] = found
+            node.meta[FUNCTION] = found
             return found
     return None
 
 
 def function_of(node: exp.Expr) -> RowFunction | None:
     """Which of these functions a node of a typed tree is."""
-    return node.meta.get(_FUNCTION)
+    return node.meta.get(FUNCTION)
 
 
 GIVES_TEXT: Final = (*(exp.Replace, exp.Left, exp.Right, exp.SplitPart, exp.RegexpExtract, exp.Reverse, exp.TimeToStr),)
 
 
-def _cast(node: exp.Expr, category: str) -> RowFunction | str | None:
+def _cast(node: exp.Expr, category: str, scale: int) -> RowFunction | str | None:
     if not isinstance(node, exp.Cast) or node.this is None:
         return None
     target = node.to.this.value
     if target in ("TEXT", "VARCHAR", "CHAR"):
         return _to_text(node, category)
-    if target in _BITS and not (target == "BIGINT" and category == "whole"):
-        return _to_whole(target, category)
+    if target in _BITS:
+        return _to_whole(target, category, scale)
     if target in ("DOUBLE", "FLOAT") and category in ("text", "truth"):
         if category == "truth":
             return RowFunction("float", lambda x: x.cast(pl.Float64), lambda x: f"CAST({x} AS DOUBLE)")
@@ -139,7 +138,7 @@ def _cast(node: exp.Expr, category: str) -> RowFunction | str | None:
         return to_date(node, category)
     if target in ("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "TIMESTAMPLTZ"):
         return to_moment(node, category)
-    if target in ("DOUBLE", "FLOAT", "BIGINT"):
+    if target in ("DOUBLE", "FLOAT"):
         return None
     return "CAST is to STRING, BIGINT, INT, SMALLINT, TINYINT, DOUBLE, DECIMAL(p, s), DATE or TIMESTAMP"
 
@@ -191,7 +190,7 @@ def _to_text(node: exp.Expr, category: str) -> RowFunction | str:
     return RowFunction("text", lambda x: x.cast(pl.String), lambda x: f"CAST({x} AS STRING)")
 
 
-def _to_whole(target: str, category: str) -> RowFunction | str:
+def _to_whole(target: str, category: str, scale: int) -> RowFunction | str:
     bits = _BITS[target]
     low, high = -(2**bits), 2**bits - 1
 
@@ -201,6 +200,15 @@ def _to_whole(target: str, category: str) -> RowFunction | str:
     match category:
         case "whole":
             return RowFunction("whole", fit, lambda x: f"TRY_CAST({x} AS {target})", bits)
+        case "decimal":  # a whole number of its last digit, of which the part before the point is left
+            one = pl.lit(10**scale, pl.Int128)
+            number = f"DECIMAL(38, {scale})"
+            return RowFunction(
+                "whole",
+                lambda x: fit(x.abs() // one * x.sign()),
+                lambda x: f"TRY_CAST(TRY_CAST(CONCAT(CAST({x} AS STRING), 'E-{scale}') AS {number}) AS {target})",
+                bits,
+            )
         case "truth":
             return RowFunction("whole", lambda x: x.cast(pl.Int128), lambda x: f"CAST({x} AS {target})", bits)
         case "float":
@@ -225,7 +233,7 @@ def _to_whole(target: str, category: str) -> RowFunction | str:
                 lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {quoted(_WHOLE)} THEN TRIM({x}) END AS {target})",
                 bits,
             )
-    return "FLOOR, CEIL and ROUND make whole numbers of decimals, EXTRACT of times"
+    return "a time is no whole number; EXTRACT of times gives their parts"
 
 
 def _of_text(node: exp.Expr, category: str) -> RowFunction | str | None:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.encoding.value_types import value_type
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, UnknownColumn
 from skyband.expressions import functions
 
@@ -156,10 +157,16 @@ def _digits(value: Decimal) -> int:
 
 
 def _bind_column(name: str, schema: pa.Schema) -> Score:
-    if not is_number(schema.field(name).type):
-        raise InvalidExpression(f"A score must be a number, but column {name!r} is {schema.field(name).type}.")
+    kind = schema.field(name).type
+    shown = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not is_number(shown):
+        raise InvalidExpression(f"A score must be a number, but column {name!r} is {kind}.")
     quoted = name.replace("`", "``")
-    return Score(name, (name,), schema.field(name).type, lambda batch: batch.column(name), lambda: f"`{quoted}`")
+    return Score(name, (name,), shown, lambda batch: _decoded(batch.column(name)), lambda: f"`{quoted}`")
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return pc.dictionary_decode(column) if pa.types.is_dictionary(column.type) else column
 
 
 def _bind_function(by: ScoreFunction, schema: pa.Schema) -> Score:
@@ -190,7 +197,7 @@ def _bind_function(by: ScoreFunction, schema: pa.Schema) -> Score:
 
 def _type_given(evaluate: Callable[[pa.RecordBatch], Any], schema: pa.Schema, columns: tuple[str, ...]) -> pa.DataType:
     """The type of numbers that a function gives, as far as it says when it is called with no rows; else float64."""
-    no_rows = pa.record_batch([pa.array([], schema.field(name).type) for name in columns], names=list(columns))
+    no_rows = pa.record_batch([pa.nulls(0, schema.field(name).type) for name in columns], names=list(columns))
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -229,6 +236,7 @@ def _bind_tree(text: str, schema: pa.Schema, used_as: str) -> Score:
 @lru_cache(maxsize=256)  # a statement is checked part by part before it runs
 def _bound(text: str, schema: pa.Schema, used_as: str, _meaning: object) -> Score:
     # Deferred: a score that is a plain column needs neither, and they cost a second to import.
+    from skyband.expressions import evaluation
     from skyband.expressions import tree as expression_tree
     from skyband.expressions.branches import check_branches
     from skyband.expressions.grammar import READ_IN_ROWS
@@ -242,7 +250,7 @@ def _bound(text: str, schema: pa.Schema, used_as: str, _meaning: object) -> Scor
     for name in columns:
         if name not in schema.names:
             raise UnknownColumn.named(name, schema.names, used_as=used_as)
-    types = {name: schema.field(name).type for name in columns}
+    types = {name: value_type(schema.field(name).type) for name in columns}
     if expression_tree.is_column(tree):
         return replace(bind_value(columns[0], schema), text=text)
     check_branches(tree, types, text)
@@ -252,9 +260,9 @@ def _bound(text: str, schema: pa.Schema, used_as: str, _meaning: object) -> Scor
     row_expression = expression_tree.to_polars(tree)
 
     def evaluate(batch: pa.RecordBatch) -> Any:
-        return expression_tree.evaluate(row_expression, batch, text)
+        return evaluation.evaluate(row_expression, batch, text)
 
-    given = evaluate(pa.record_batch([pa.array([], kind) for kind in types.values()], names=list(types))).type
+    given = evaluate(pa.record_batch([pa.nulls(0, kind) for kind in types.values()], names=list(types))).type
     number = is_number(given)
 
     @cache

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.encoding.value_types import as_values, value_type
 from skyband.errors import InvalidExpression, InvalidQuery
 from skyband.expressions.scores import Score, bind, bind_value, is_number
 
@@ -54,16 +55,22 @@ class SortKeys:
                     "strings, booleans, dates and timestamps."
                 )
         self.text = ", ".join(by)
-        self.types = tuple(value.type for value in self._values)
+        self.types = tuple(value_type(value.type) for value in self._values)  # in which they are sorted
 
     @property
     def type(self) -> pa.DataType:
-        """That of the first key, which is shown as the score."""
-        return self.types[0]
+        """That of the first key, which is shown as the score: of a dictionary, that of its values."""
+        kind = self._values[0].type
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
 
     def values(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """Each key of each row; what is not a number is null."""
-        return [_without_nan(value.values(batch)) for value in self._values]
+        return [_without_nan(as_values(value.values(batch), value.text)) for value in self._values]
+
+    def scores(self, rows: pa.RecordBatch) -> pa.Array:
+        """The first key of each of these rows, as it is: NaN, and a zero with its sign."""
+        values = self._values[0].values(rows)
+        return values if values.type == self.type else as_values(values).cast(self.type)
 
 
 def bind_ranking(by: By, schema: pa.Schema) -> Score | SortKeys:
@@ -77,11 +84,12 @@ def _plain(text: str, schema: pa.Schema) -> str:
     return name if name in schema.names else text
 
 
-def _has_order(kind: pa.DataType) -> bool:
-    if is_number(kind):
-        return not pa.types.is_decimal256(kind)
+def _has_order(column_type: pa.DataType) -> bool:
+    kind = value_type(column_type)
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return is_text or pa.types.is_boolean(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    return (
+        is_number(kind) or is_text or pa.types.is_boolean(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    )
 
 
 def _without_nan(values: pa.Array) -> pa.Array:

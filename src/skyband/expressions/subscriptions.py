@@ -104,6 +104,7 @@ def bind(by: str, ascending: bool, rows: pa.Schema, queries: pa.Schema) -> Query
         number = known.setdefault(column.name, len(known))
         # Both sides are numbered apart: a name that both have means two columns.
         named = exp.column(exp.to_identifier(f"{PREFIX if of_query else ''}{number}"), "b" if of_query else "a")
+        named.meta[code_lines.WRITTEN] = column.copy()
         if column is tree:
             tree = named
         else:

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from skyband.expressions.function_spec import Polars, RowFunction, operand_of, quoted
 from skyband.expressions.times import time_of
+from skyband.expressions.units import date_in_spark
 
 _DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
@@ -111,11 +112,11 @@ def to_moment(node: exp.Expr, category: str) -> RowFunction | str | None:
             )
         case "date":
             if zone is None:
-                return RowFunction("time", lambda x: x.cast(pl.Datetime("us")), lambda x: f"CAST({x} AS TIMESTAMP_NTZ)")
+                return RowFunction("time", lambda x: x.cast(pl.Datetime("us")), date_in_spark(pa.timestamp("us")))
             return RowFunction(
                 "time",
                 lambda x: x.cast(pl.Datetime("us")).dt.replace_time_zone("UTC").dt.convert_time_zone(zone),
-                lambda x: f"TIMESTAMP_MICROS(UNIX_DATE({x}) * {_UNITS['DAY'][1]})",
+                date_in_spark(pa.timestamp("us", zone)),
             )
     return "a time is made of a date, or of a text such as '2024-01-31 12:00:00'"
 

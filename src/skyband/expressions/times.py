@@ -1,31 +1,34 @@
 """Times in expressions over rows: what is written beside a column of time is a time, too, and intervals move it.
 
-A time without a zone beside a column that has one is in UTC, on both engines.
+A time without a zone beside a column that has one is in UTC, on both engines. Times of different units are computed
+with in the finest of them (see units.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
-from typing import Final
+from fractions import Fraction
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
 from skyband.expressions.grammar import cast_to, copied
+from skyband.expressions.units import UNITS, coarsest, converted, finest, unit_of, with_unit
 
 _TYPE: Final = "time type"  # of a part of an expression, in its meta
 _VALUE: Final = "time value"  # of a time or an interval that is written out
-_SPANS: Final = {
-    "MICROSECOND": timedelta(microseconds=1),
-    "MILLISECOND": timedelta(milliseconds=1),
-    "SECOND": timedelta(seconds=1),
-    "MINUTE": timedelta(minutes=1),
-    "HOUR": timedelta(hours=1),
-    "DAY": timedelta(days=1),
-    "WEEK": timedelta(weeks=1),
+_SPANS: Final = {  # in microseconds
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 7 * 86_400_000_000,
 }
+_FIRST_YEAR: Final = -62_135_596_800  # when it began, in seconds since 1970: calendars of others know none before
 _SPAN: Final = pa.duration("us")
 _COMPARED: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Nullif)
 _CHOSEN: Final = (exp.Coalesce, exp.Greatest, exp.Least)
@@ -50,16 +53,11 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
             node.meta[_TYPE] = kind
         elif isinstance(node, (exp.Add, exp.Sub)):
             _moved(node, text)
-        for parts in _alike(node):
-            kinds = sorted(
-                (written_time(part) is not None, str(kind), kind) for part in parts if (kind := time_of(part))
-            )
-            found = kinds[0][2] if kinds else None  # that of a column, rather than of what is written
-            for part in parts if found is not None else ():
-                inner = part.unnest()
-                if (isinstance(inner, exp.Literal) and inner.is_string) or _is_written(inner):
-                    _write(inner, found, text)
-            if found is not None and not isinstance(node, exp.Predicate):
+        elif isinstance(node, exp.Abs) and (kind := time_of(node.this)) is not None and pa.types.is_duration(kind):
+            node.meta[_TYPE] = kind
+        for parts, gives_one in _alike(node):
+            found = _made_alike(parts, text)
+            if found is not None and gives_one:
                 node.meta[_TYPE] = found
         if isinstance(node, exp.Paren) and (kind := time_of(node.this)) is not None:
             node.meta[_TYPE] = kind
@@ -82,7 +80,8 @@ def in_spark(node: exp.Expr) -> exp.Expr:
     assert value is not None
     kind = value.type
     if pa.types.is_duration(kind):
-        return exp.Interval(this=exp.Literal.string(str(value.value)), unit=exp.var("MICROSECOND"))
+        micros = value.cast(_SPAN).value
+        return exp.Interval(this=exp.Literal.string(str(micros)), unit=exp.var("MICROSECOND"))
     if pa.types.is_date(kind):
         return cast_to(exp.Literal.string(str(value.as_py())), "DATE")
     if kind.tz is None:
@@ -95,19 +94,83 @@ def _is_time(kind: pa.DataType) -> bool:
     return pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind)
 
 
-def _alike(node: exp.Expr) -> Iterator[list[exp.Expr]]:
-    """The parts of a node that are of one type."""
+class _Alike(NamedTuple):
+    """Parts of a node that are of one type."""
+
+    parts: list[exp.Expr]
+    gives_one: bool  # of them: then the node is of their type
+
+
+def _alike(node: exp.Expr) -> Iterator[_Alike]:
     if isinstance(node, _COMPARED):
-        yield [node.this, node.expression]
+        yield _Alike([node.this, node.expression], isinstance(node, exp.Nullif))
     elif isinstance(node, exp.Between):
-        yield [node.this, node.args["low"], node.args["high"]]
+        yield _Alike([node.this, node.args["low"], node.args["high"]], False)
     elif isinstance(node, (exp.In, *_CHOSEN)):
-        yield [node.this, *node.expressions]
+        yield _Alike([node.this, *node.expressions], isinstance(node, _CHOSEN))
     elif isinstance(node, exp.If) and not isinstance(node.parent, exp.Case):
-        yield [part for part in (node.args["true"], node.args.get("false")) if part is not None]
+        yield _Alike([part for part in (node.args["true"], node.args.get("false")) if part is not None], True)
     elif isinstance(node, exp.Case):
-        default = node.args.get("default")
-        yield [*(one.args["true"] for one in node.args["ifs"]), *([] if default is None else [default])]
+        default, branches = node.args.get("default"), node.args["ifs"]
+        yield _Alike([*(one.args["true"] for one in branches), *([] if default is None else [default])], True)
+        if node.this is not None:
+            yield _Alike([node.this, *(one.this for one in branches)], False)
+
+
+def _made_alike(parts: list[exp.Expr], text: str) -> pa.DataType | None:
+    """Give these parts one type, if there is a time among them: the finest of theirs. Returns that type."""
+    kinds = [(written_time(part.unnest()) is not None, kind) for part in parts if (kind := time_of(part)) is not None]
+    if not kinds:
+        return None
+    # That of a column, rather than of what is written; a date beside a time is a time.
+    first = min(kinds, key=lambda one: (one[0], pa.types.is_date(one[1])))[1]
+    columns = [kind for is_written, kind in kinds if not is_written] or [first]
+    if pa.types.is_date(first):  # TIMESTAMP '…' beside it makes a time of it, too
+        first = next((kind for _, kind in kinds if pa.types.is_timestamp(kind)), first)
+    zones = {getattr(kind, "tz", None) for kind in columns if not pa.types.is_date(kind)}
+    if len({pa.types.is_duration(kind) for kind in columns}) > 1 or len(zones) > 1:
+        return first  # which cannot be compared
+    common = first if pa.types.is_date(first) else with_unit(first, finest(map(unit_of, columns)))
+    written = [(part, inner) for part in parts if _is_time_text(inner := part.unnest()) or _is_span(inner)]
+    for _, inner in written:
+        common = _refined(common, inner, text)
+    for part, inner in written:
+        _write(inner, common, text)
+        part.meta[_TYPE] = common
+    for part in parts:
+        if not any(part is one for one, _ in written):
+            _convert(part, common)
+    return common
+
+
+def _is_time_text(node: exp.Expr) -> bool:
+    return (isinstance(node, exp.Literal) and bool(node.is_string)) or _is_written(node)
+
+
+def _is_span(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Interval)
+
+
+def _convert(part: exp.Expr, wanted: pa.DataType) -> None:
+    """Let a part count as finely as this type."""
+    given = time_of(part)
+    if given is None or given == wanted or pa.types.is_date(wanted):
+        return
+    around = converted(part, given, wanted)
+    around.meta[_TYPE] = wanted
+    part.replace(around)
+
+
+def _refined(kind: pa.DataType, node: exp.Expr, text: str) -> pa.DataType:
+    """The type, or one that counts so finely that what is written here is a whole number of its units."""
+    if pa.types.is_date(kind):
+        return kind
+    if _is_span(node):
+        value = written_time(node)
+        needed = "s" if value is None else coarsest(value.cast(_SPAN).value)
+        return with_unit(kind, finest([kind.unit, needed]))
+    finer = [unit for unit in UNITS if UNITS[unit] >= UNITS[kind.unit]]
+    return next((with_unit(kind, unit) for unit in finer if _read(_words(node), with_unit(kind, unit))), kind)
 
 
 def _is_written(node: exp.Expr) -> bool:
@@ -125,16 +188,41 @@ def _cast_to(node: exp.Cast, stamp: pa.DataType) -> pa.DataType:
     if node.to.is_type("timestampntz"):
         return pa.timestamp("us")
     kind = time_of(node.this.unnest())
-    return kind if kind is not None and pa.types.is_timestamp(kind) else stamp
+    if kind is not None and pa.types.is_timestamp(kind):
+        return kind
+    return stamp if _is_written(node) else pa.timestamp("us", stamp.tz)
+
+
+def _words(node: exp.Expr) -> str:
+    """A time as it is written."""
+    literal = node.this.unnest() if isinstance(node, exp.Cast) else node
+    return str(literal.this)
 
 
 def _write(node: exp.Expr, kind: pa.DataType, text: str) -> None:
     """Say that what is written here is a time of this type."""
-    literal = node.this.unnest() if isinstance(node, exp.Cast) else node
-    value = _read(str(literal.this), kind)
+    if _is_span(node):
+        span = written_time(node)
+        assert span is not None
+        node.meta[_TYPE], node.meta[_VALUE] = kind, _cast(span, kind, text)
+        return
+    value = _read(_words(node), kind)
     if value is None:
-        raise InvalidExpression(f"{literal.this!r} in {text!r} is not a time. Write it as '2024-01-31 12:00:00'.")
+        raise InvalidExpression(f"{_words(node)!r} in {text!r} {_why_not(_words(node), kind)}")
     node.meta[_TYPE], node.meta[_VALUE] = kind, value
+
+
+def _why_not(written: str, kind: pa.DataType) -> str:
+    """Why this is no time of this type."""
+    stamps = [pa.timestamp(unit, zone) for zone in (None, "UTC") for unit in UNITS]
+    possible = [one for one in stamps if _read(written, one) is not None]
+    if not possible:
+        return "is not a time. Write it as '2024-01-31 12:00:00'."
+    if pa.types.is_date(kind):
+        return "is a time, but it stands beside dates. Write it as '2024-01-31'."
+    if kind.tz is None and all(one.tz is not None for one in possible):
+        return f"has a time zone, but {kind} has none. Write it without one."
+    return f"is not possible as {kind}: nanoseconds reach from 1677 to 2262."
 
 
 def _read(written: str, kind: pa.DataType) -> pa.Scalar | None:
@@ -145,6 +233,9 @@ def _read(written: str, kind: pa.DataType) -> pa.Scalar | None:
             value = pa.scalar(written).cast(tried)
         except pa.ArrowInvalid:
             continue
+        seconds = value.value * 86_400 if pa.types.is_date(kind) else value.value // UNITS[kind.unit]
+        if seconds < _FIRST_YEAR:
+            return None
         return pa.scalar(value.value, kind) if has_zone else value
     return None
 
@@ -155,28 +246,77 @@ def _moved(node: exp.Expr, text: str) -> None:
     if left is None and right is None:
         return
     is_span = [kind is not None and pa.types.is_duration(kind) for kind in (left, right)]
-    if isinstance(node, exp.Sub) and left is not None and right is not None and not any(is_span):
-        node.meta[_TYPE] = _SPAN
-    elif is_span[1] and left is not None and not pa.types.is_date(left):
-        node.meta[_TYPE] = left
-    elif is_span[0] and right is not None and not pa.types.is_date(right) and isinstance(node, exp.Add):
-        node.meta[_TYPE] = right
+    if left is not None and right is not None and isinstance(node, exp.Sub) and not any(is_span):
+        days = pa.types.is_date(left) and pa.types.is_date(right)
+        if pa.types.is_timestamp(left) and pa.types.is_timestamp(right) and (left.tz is None) != (right.tz is None):
+            raise InvalidExpression(
+                f"{node.sql('spark')!r} in {text!r} is of a time with a zone and of one without. CAST(x AS "
+                "TIMESTAMP_NTZ) has none."
+            )
+        zone = getattr(left if pa.types.is_date(right) else right, "tz", None)
+        unit = "us" if days else finest([unit_of(left), unit_of(right)])
+        node.meta[_TYPE], wanted = pa.duration(unit), [pa.timestamp(unit, zone)] * 2
+    elif left is not None and right is not None and is_span[1] and not pa.types.is_date(left):
+        unit = finest([_needed(node.this), _needed(node.expression)])
+        node.meta[_TYPE], wanted = with_unit(left, unit), [with_unit(left, unit), pa.duration(unit)]
+    elif left is not None and right is not None and is_span[0] and _is_moment(right) and isinstance(node, exp.Add):
+        unit = finest([_needed(node.this), _needed(node.expression)])
+        node.meta[_TYPE], wanted = with_unit(right, unit), [pa.duration(unit), with_unit(right, unit)]
     else:
+        wanted = []
+    for part, kind in zip((node.this, node.expression), wanted, strict=bool(wanted)):
+        if written_time(part.unnest()) is not None:
+            _rewritten(part, kind, text)
+        else:
+            _convert(part, kind)
+    if not wanted:
         raise InvalidExpression(
             f"{node.sql('spark')!r} in {text!r} adds something to a time that is no time. Possible: "
             "ts + INTERVAL 10 MINUTES, and the difference of two times."
         )
 
 
-def _span(node: exp.Interval, text: str) -> timedelta:
+def _is_moment(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind))
+
+
+def _needed(part: exp.Expr) -> str:
+    """The unit in which a part is a whole number."""
+    value, kind = written_time(part.unnest()), time_of(part)
+    assert kind is not None
+    if value is None or not pa.types.is_duration(kind):
+        return unit_of(kind)
+    return coarsest(value.cast(_SPAN).value)
+
+
+def _rewritten(part: exp.Expr, kind: pa.DataType, text: str) -> None:
+    """Say that the time or span that is written here is of this type, which holds it."""
+    inner = part.unnest()
+    value = written_time(inner)
+    assert value is not None
+    part.meta[_TYPE] = inner.meta[_TYPE] = kind
+    inner.meta[_VALUE] = _cast(value, kind, text)
+
+
+def _cast(value: pa.Scalar, kind: pa.DataType, text: str) -> pa.Scalar:
+    try:
+        return value.cast(kind)
+    except pa.ArrowInvalid:
+        raise InvalidExpression(f"{value} in {text!r} does not fit in {kind}.") from None
+
+
+def _span(node: exp.Interval, text: str) -> int:
+    """How many microseconds an interval has."""
     unit, number = node.args.get("unit"), node.this
     name = "" if unit is None else unit.name.upper().removesuffix("S")
     if name in _SPANS and isinstance(number, exp.Literal):
         try:
-            return float(number.this) * _SPANS[name] if "." in number.this else int(number.this) * _SPANS[name]
-        except (ValueError, OverflowError):
-            pass
+            micros = Fraction(number.this) * _SPANS[name]
+        except ValueError:
+            micros = Fraction(1, 2)
+        if micros.denominator == 1 and abs(micros) < 2**63:
+            return int(micros)
     raise InvalidExpression(
-        f"{node.sql('spark')!r} in {text!r} is not a span of time. Write INTERVAL 10 MINUTES; units: "
-        f"{', '.join(_SPANS)} (months have no fixed length)."
+        f"{node.sql('spark')!r} in {text!r} is not a span of time. Write INTERVAL 10 MINUTES, a whole number of "
+        f"microseconds; units: {', '.join(_SPANS)} (months have no fixed length)."
     )

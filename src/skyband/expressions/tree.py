@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from skyband.errors import InvalidExpression, InvalidInput
+from skyband.errors import InvalidExpression
 from skyband.expressions import functions
 from skyband.expressions.branches import TEXTS
-from skyband.expressions.forking import use_threads
+from skyband.expressions.evaluation import Among, Call, Computed, RowExpression
 from skyband.expressions.function_spec import operand_of
 from skyband.expressions.grammar import (
     TOO_LARGE,
@@ -28,18 +27,9 @@ from skyband.expressions.grammar import (
 )
 from skyband.expressions.row_functions import function_of, plain_function
 from skyband.expressions.times import time_of, written_time
-from skyband.expressions.whole import (
-    DIGITS,
-    MOST_DIGITS,
-    TOO_WIDE,
-    Kind,
-    in_digits,
-    is_in_digits,
-    is_narrowed,
-    kind_of,
-    written_in_digits,
-)
-from skyband.expressions.zeros import null_where_spark_has_it
+from skyband.expressions.units import OVERFLOWS, moved
+from skyband.expressions.whole import in_digits, is_in_digits, is_narrowed, kind_of, written_in_digits
+from skyband.expressions.zeros import null_where_spark_has_it, square_root
 
 Read = Mapping[type[exp.Expr], frozenset[str]]
 _NOTHING: Final[Read] = {}
@@ -97,6 +87,12 @@ def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
     for node in tree.find_all(*_ON_NUMBERS):
         if time_of(node) is not None:
             continue
+        for part in node.iter_expressions():
+            if (kind := time_of(part)) is not None:
+                raise InvalidExpression(
+                    f"{part.sql('spark')!r} in {text!r} is {kind}, not a number. Possible: ts + INTERVAL 10 MINUTES, "
+                    "the difference of two times, and ABS of it."
+                )
         for operand in (part.unnest() for part in node.iter_expressions()):
             column = isinstance(operand, exp.Column) and operand.name not in numeric
             truth = isinstance(operand, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
@@ -118,49 +114,6 @@ def is_column(tree: exp.Expr) -> bool:
     return isinstance(tree.unnest(), exp.Column)
 
 
-class Call(NamedTuple):
-    """A function of the user's, called on columns."""
-
-    name: str  # of the column with what it gives
-    function: functions.Function
-    arguments: tuple[pl.Expr, ...]
-
-
-class Among(NamedTuple):
-    """x IN (…), where the list is long."""
-
-    name: str  # of the column that says so
-    value: pl.Expr
-    values: pl.Series
-    has_null: bool  # then what is not found is unknown
-
-    def column(self) -> pl.Expr:
-        found = self.value.is_in(self.values.implode())
-        return pl.when(found).then(True).otherwise(None if self.has_null else found).alias(self.name)
-
-
-class Computed(NamedTuple):
-    """A function of one value."""
-
-    name: str  # of the column with what it gives
-    value: pl.Expr
-
-    def column(self) -> pl.Expr:
-        return self.value.alias(self.name)
-
-
-class RowExpression(NamedTuple):
-    """An expression of one row in polars."""
-
-    score: pl.Expr  # over the columns, int128 where they are whole, float64 where other numbers, and those below
-    columns: tuple[str, ...]
-    divisors: dict[str, float]  # by the name of their column
-    times: dict[str, pa.Scalar]  # that are written out, by the name of their column
-    digits: dict[str, str]  # decimals, as whole numbers of their last digit: the name of that column, and which it is
-    steps: tuple[Call | Among | Computed, ...]  # what to compute first, in this order: columns of their own, too
-    kind: Kind = Kind(False)  # of what it gives
-
-
 def to_polars(tree: exp.Expr) -> RowExpression:
     """The typed tree in polars."""
     names = column_names(tree)
@@ -169,7 +122,9 @@ def to_polars(tree: exp.Expr) -> RowExpression:
         score = _sql_expr(made.read(tree)).alias("score")
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
-    return RowExpression(score, names, made.divisors, made.times, made.digits, tuple(made.steps), kind_of(tree))
+    return RowExpression(
+        score, names, made.divisors, made.times, made.digits, tuple(made.steps), kind_of(tree), time_of(tree)
+    )
 
 
 class _MadeColumns:
@@ -186,6 +141,9 @@ class _MadeColumns:
 
     def read(self, tree: exp.Expr) -> exp.Expr:
         return bottom_up(rewritten(tree, self._rewrite), self._compute)
+
+    def _part(self, tree: exp.Expr) -> pl.Expr:
+        return _sql_expr(self.read(tree))
 
     def _kept(self, columns: dict[str, Any], what: str, value: Any) -> exp.Column:
         """A column for a value that is the same for all rows."""
@@ -204,7 +162,11 @@ class _MadeColumns:
         if (time := written_time(node)) is not None:
             return self._kept(self.times, "time", time)
         if (function := function_of(node)) is not None:
-            return self._first("function", Computed, function.polars(_sql_expr(self.read(operand_of(node)))))
+            too_wide = OVERFLOWS if isinstance(node, exp.Paren) else ""
+            return self._first("function", Computed, function.polars(self._part(operand_of(node))), too_wide)
+        if isinstance(node, (exp.Add, exp.Sub)) and (kind := time_of(node)) is not None:
+            sides, way = (self._part(node.this), self._part(node.expression)), 1 if isinstance(node, exp.Add) else -1
+            return self._first("moved time", Computed, moved(*sides, way, kind), OVERFLOWS)
         if isinstance(node, exp.Substring):  # whose numbers are no values of rows
             return exp.Substring(**{**node.args, "this": rewritten(node.this, self._rewrite)})
         if isinstance(node, exp.Length):
@@ -214,7 +176,7 @@ class _MadeColumns:
             self.digits[column.name] = node.name
             return column
         if isinstance(node, exp.In) and (listed := _listed(node)) is not None:
-            return self._first("list", Among, _sql_expr(self.read(node.this)), *listed)
+            return self._first("list", Among, self._part(node.this), *listed)
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):  # of null, polars says null
             met = rewritten(node.this, self._rewrite)
             met = met if node.expression.this else exp.Not(this=exp.Paren(this=met))
@@ -223,6 +185,8 @@ class _MadeColumns:
             return exp.Div(this=exp.Ln(this=node.expression), expression=exp.Ln(this=node.this))
         if isinstance(node, exp.Literal) and node.is_number:
             return _constant(node)
+        if isinstance(node, exp.Null) and _is_condition(node):  # which polars takes for no truth at all
+            return exp.Cast(this=exp.Null(), to=exp.DataType.build("BOOLEAN"))
         if is_narrowed(node):
             return cast_to(cast_to(rewritten(node.this, self._rewrite), "BIGINT"), "INT128")
         return node
@@ -231,6 +195,8 @@ class _MadeColumns:
         """A node after those below it."""
         if isinstance(node, exp.Div):
             return self._division(node)
+        if isinstance(node, exp.Pow) and _is_half(node.expression):
+            return self._first("root", Computed, square_root(_sql_expr(node.this)))
         if (isinstance(node, exp.Mod) and kind_of(node).is_float) or (
             isinstance(node, exp.Ln) and node.find(exp.Column)
         ):
@@ -274,6 +240,20 @@ def _constant(node: exp.Literal) -> exp.Expr:
     return cast_to(written_in_digits(node), "INT128")
 
 
+def _is_condition(node: exp.Expr) -> bool:
+    """Does this stand where something is true or false?"""
+    part, around = node, node.parent
+    while isinstance(around, exp.Paren):
+        part, around = around, around.parent
+    if isinstance(around, exp.If) and isinstance(around.parent, exp.Case) and around.parent.this is not None:
+        return False  # CASE x WHEN NULL
+    return isinstance(around, (exp.Not, exp.Connector)) or (isinstance(around, exp.If) and around.this is part)
+
+
+def _is_half(exponent: exp.Expr) -> bool:
+    return exponent.find(exp.Column) is None and pl.select(_sql_expr(exponent)).item() == 0.5
+
+
 LONG: Final = 16  # so many in a list are looked up, rather than compared one after the other
 
 
@@ -299,100 +279,6 @@ def _listed(node: exp.In) -> tuple[pl.Series, bool] | None:
 
 def _sql_expr(tree: exp.Expr) -> pl.Expr:
     return pl.sql_expr(tree.sql(dialect="", identify=True, copy=False))
-
-
-def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.Array:
-    """The expression on each row of `batch`: whole numbers as int64, others as float64."""
-    use_threads()
-    frame: Any = _frame(batch.select(list(expression.columns)) if expression.columns else batch, text)
-    whole, others = pl.selectors.integer(), pl.selectors.numeric() - pl.selectors.integer()
-    rows = batch.num_rows
-    constants = [pl.Series(name, np.full(rows, value)) for name, value in expression.divisors.items()]
-    for name, value in expression.times.items():
-        constants.append(pl.Series(name, pl.from_arrow(pa.array([value]))).new_from_index(0, rows))
-    try:
-        exact = [_in_digits(frame[column], text).alias(name) for name, column in expression.digits.items()]
-        frame = frame.with_columns(whole.cast(pl.Int128), others.cast(pl.Float64)).with_columns(*constants, *exact)
-        for step in expression.steps:
-            made = pl.Series(step.name, _called(step, frame, text)) if isinstance(step, Call) else step.column()
-            frame = frame.with_columns(made)
-        scores = frame.select(expression.score)["score"]
-    except pl.exceptions.InvalidOperationError as error:
-        if "i128" in str(error):  # a part of it that has to fit
-            raise InvalidInput(f"In {text!r} a product {TOO_WIDE}.") from None
-        raise _mixed(text, batch.schema) from None
-    except pl.exceptions.PolarsError:
-        raise _mixed(text, batch.schema) from None
-    if expression.kind.is_whole and not expression.kind.is_decimal:
-        scores = _in_64_bits(scores, text)
-    if len(scores) != batch.num_rows:  # an expression of constants only
-        scores = scores.new_from_index(0, batch.num_rows) if batch.num_rows else scores.clear()
-    if expression.kind.is_decimal:
-        return _as_decimals(scores, expression.kind)
-    given = scores.to_arrow()
-    return given.cast(pa.string()) if scores.dtype == pl.String else given
-
-
-def _mixed(text: str, schema: pa.Schema) -> InvalidExpression:
-    """What to say of values that cannot be compared or computed with one another."""
-    types = ", ".join(f"{field.name} is {field.type}" for field in schema)
-    return InvalidExpression(f"{text!r} mixes values of different types{f': {types}' if types else ''}.")
-
-
-def _frame(batch: pa.RecordBatch, text: str) -> Any:
-    """The columns as polars has them."""
-    for field in batch.schema:
-        if pa.types.is_decimal256(field.type):  # on which polars would give up, and the process with it
-            raise InvalidExpression(f"{text!r} reads {field.name!r}, which is {field.type}: cast it to decimal128.")
-    try:
-        return pl.from_arrow(batch)
-    except pl.exceptions.PolarsError as error:
-        raise InvalidExpression(f"{text!r} reads a column that polars cannot: {error}") from None
-
-
-def _in_64_bits(scores: pl.Series, text: str) -> pl.Series:
-    fitting = scores.cast(pl.Int64, strict=False)
-    if fitting.null_count() > scores.null_count():
-        value = scores.filter(fitting.is_null() & scores.is_not_null())[0]
-        raise InvalidInput(f"{text!r} is {value} for a row, which {TOO_WIDE}.")
-    return fitting
-
-
-def _in_digits(decimals: pl.Series, text: str) -> pl.Series:
-    """Decimals as whole numbers of their last digit."""
-    numbers = decimals.to_physical().cast(pl.Int128)
-    kind = decimals.dtype
-    if isinstance(kind, pl.Decimal) and (kind.precision or DIGITS) > DIGITS:
-        wide = decimals.filter(~numbers.is_between(-(10**DIGITS), 10**DIGITS))
-        if len(wide):
-            raise InvalidInput(
-                f"{text!r} computes with {decimals.name}, which is {wide[0]} for a row: a decimal of more than "
-                f"{DIGITS} digits. The batch was not taken. CAST({decimals.name} AS DOUBLE) is computed with "
-                "in float64, which rounds."
-            )
-    return numbers
-
-
-def _as_decimals(numbers: pl.Series, kind: Kind) -> pa.Array:
-    """Whole numbers of their last digit as decimals."""
-    digits = numbers.cast(pl.Decimal(MOST_DIGITS, 0)).to_arrow()
-    wide = pa.decimal128(MOST_DIGITS, kind.scale)
-    return pa.Array.from_buffers(wide, len(digits), digits.buffers(), offset=digits.offset).cast(kind.type)
-
-
-def _called(call: Call, frame: pl.DataFrame, text: str) -> np.ndarray[Any, Any]:
-    columns = [frame.select(argument.cast(pl.Float64).alias("x"))["x"].to_numpy() for argument in call.arguments]
-    rows = frame.height
-    try:
-        # An argument that is the same for all rows comes as one value.
-        given = np.asarray(call.function(*(np.broadcast_to(column, rows) for column in columns)), np.float64)
-    except Exception as error:
-        raise InvalidExpression(f"A function that {text!r} calls failed: {type(error).__name__}: {error}") from error
-    if given.shape != (rows,):
-        raise InvalidExpression(
-            f"A function that {text!r} calls must give a number a row: {rows} rows in, shape {given.shape} out."
-        )
-    return given
 
 
 def calls_functions(tree: exp.Expr) -> bool:

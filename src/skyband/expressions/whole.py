@@ -104,7 +104,7 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
     if isinstance(operand, exp.Expr) and written_time(node) is None:
         function = mark_function(node, _category(operand.unnest(), types), kind_of(operand).scale)
         if function is not None:
-            if is_to_decimal(node):  # of digits; behind other casts a column stays as it is
+            if is_to_decimal(node) or (function.bits and kind_of(operand).scale):  # of digits, not of a column as it is
                 node.set("this", _in_parentheses(operand.copy(), kind_of(operand)))
             whole = Kind(True, bits=function.bits, scale=function.scale, digits=function.digits)
             return {"whole": whole, "float": _A_FLOAT}.get(function.gives, _OTHER)
@@ -112,6 +112,7 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
     match node:
         case exp.Column():
             node.meta[_DECIMAL] = node.name in types and is_exact(types[node.name])
+            _check_digits(node, types.get(node.name))
             return _of_column(types.get(node.name))
         case exp.Mul() if all(kind_of(part).is_whole for part in parts):
             return _multiplied(parts)
@@ -122,8 +123,6 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
         case exp.Cast() if is_to_double(node):
             _as_float(parts[0])
             return _A_FLOAT
-        case exp.Cast() if node.to.is_type("bigint") and kind_of(parts[0]).is_whole:
-            return Kind(True, bits=RESULT)
         case exp.Length():
             return Kind(True, bits=31)
         case exp.Floor() | exp.Ceil():
@@ -175,6 +174,21 @@ def _of_column(column_type: pa.DataType | None) -> Kind:
     return _A_FLOAT if pa.types.is_floating(column_type) or pa.types.is_decimal(column_type) else _OTHER
 
 
+def _check_digits(node: exp.Column, column_type: pa.DataType | None) -> None:
+    """Raise if this column is computed with, and has more digits behind the point than are."""
+    if column_type is None or not pa.types.is_decimal(column_type) or is_exact(column_type):
+        return
+    around = node.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    if around is not None and (is_to_double(around) or isinstance(around, exp.Is)):
+        return
+    raise InvalidExpression(
+        f"{node.name!r} is {column_type}: expressions compute with decimals of up to {DIGITS} digits behind the point. "
+        f"CAST({node.name} AS DOUBLE) computes in float64, which rounds."
+    )
+
+
 def is_exact(column_type: pa.DataType) -> bool:
     """Is this a type of decimals that are computed with exactly?"""
     return pa.types.is_decimal(column_type) and 0 <= column_type.scale <= DIGITS
@@ -196,7 +210,12 @@ def _of_literal(node: exp.Literal, decimals: bool) -> Kind:
         return _OTHER
     if not node.this.isdigit():
         whole, point, digits = node.this.partition(".")
-        exact = decimals and point and f"{whole}{digits}".isdigit() and len(whole + digits) <= DIGITS
+        exact = decimals and point and f"{whole}{digits}".isdigit()
+        if exact and len(whole + digits) > DIGITS:
+            raise InvalidExpression(
+                f"{node.this} has more than {DIGITS} digits, beside decimals. Write it with an exponent, {node.this}e0: "
+                "then it is a float64, which rounds."
+            )
         return Kind(True, bits=int(whole + digits).bit_length(), scale=len(digits)) if exact else _A_FLOAT
     bits = int(node.this).bit_length()
     if bits > RESULT + 1:
@@ -288,9 +307,11 @@ def _added(node: exp.Expr) -> Kind:
 def _multiplied(parts: list[exp.Expr]) -> Kind:
     bits, scale = sum(kind_of(part).bits for part in parts), sum(kind_of(part).scale for part in parts)
     if scale >= MOST_DIGITS:
-        for part in parts:
-            _as_float(part)
-        return _A_FLOAT
+        raise InvalidExpression(
+            f"{parts[0].parent.sql('spark')!r} has {scale} digits behind the point, and a decimal has at most "  # type: ignore[union-attr]
+            f"{MOST_DIGITS - 1}. CAST(x AS DECIMAL(p, s)) of a part gives it fewer; CAST(x AS DOUBLE) computes in "
+            "float64, which rounds."
+        )
     return Kind(True, bits=bits if bits <= WIDEST else sum(_narrow(part) for part in parts), scale=scale)
 
 

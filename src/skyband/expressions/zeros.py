@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import polars as pl
 from sqlglot import exp
 
 
@@ -18,3 +21,8 @@ def null_where_spark_has_it(node: exp.Expr) -> exp.Expr:
             this=exp.EQ(this=exp.Paren(this=node.this.copy()), expression=zero.copy()), expression=missing
         )
     return exp.Paren(this=exp.Case(ifs=[exp.If(this=missing, true=exp.Null())], default=node))
+
+
+def square_root(x: pl.Expr) -> pl.Expr:
+    """x to the power of 0.5, as IEEE 754 has it: polars takes the square root, which differs for -inf and -0.0."""
+    return pl.when(x == 0).then(0.0).when(x == -math.inf).then(math.inf).otherwise(x.sqrt())

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from skyband.core.encoding.groups import same_bits
 from skyband.core.encoding.inputs import Source, in_batches
-from skyband.core.encoding.join_keys import common_key_type, plain_type
+from skyband.core.encoding.join_keys import common_key_type
 from skyband.core.encoding.schemas import fitted, whole_batch
+from skyband.core.encoding.value_types import as_values
 from skyband.dialect.query_spec import Lookup
 from skyband.dialect.reading import quoted
 from skyband.errors import InvalidInput
@@ -96,7 +97,9 @@ class _Matcher:
 def _key(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """A column as it is compared: floats by their bits, since a join of polars of one row with one takes NaN for
     unlike NaN."""
-    key = column.cast(plain_type(column.type)).cast(kind)
+    key = as_values(column).cast(kind)
+    if pa.types.is_decimal256(kind):  # which polars cannot read
+        return key.cast(pa.string())
     return same_bits(key).view(pa.int64()) if kind == pa.float64() else key
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.core.encoding.schemas import whole_batch
+from skyband.core.encoding.value_types import as_values, value_type
 from skyband.kernels.codes import IntegerCodes, first_rows
 
 Codes = npt.NDArray[np.int32]
@@ -21,22 +22,15 @@ class ValueCodes:
     Arrow's dictionaries list values in order of first appearance.
     """
 
-    def __init__(self, value_type: pa.DataType) -> None:
-        self._type = value_type.value_type if pa.types.is_dictionary(value_type) else value_type
-        if isinstance(self._type, pa.BaseExtensionType):
-            self._type = self._type.storage_type
-        self._values = pa.array([], self._type)
+    def __init__(self, column_type: pa.DataType) -> None:
+        self._values = pa.array([], value_type(column_type))
 
     @property
     def count(self) -> int:
         return len(self._values)
 
     def encode(self, column: pa.Array) -> Codes:
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if isinstance(column.type, pa.BaseExtensionType):
-            column = column.storage
-        encoded = column.dictionary_encode(null_encoding="encode")
+        encoded = as_values(column).dictionary_encode(null_encoding="encode")
         known = pc.index_in(encoded.dictionary, value_set=self._values)
         unknown = encoded.dictionary.filter(pc.is_null(known))
         if len(unknown):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
+from skyband.core.encoding.value_types import value_type
 from skyband.errors import InvalidQuery
 
 
 def common_key_type(columns: Mapping[str, pa.DataType]) -> pa.DataType:
     """The type in which values of these columns, by what they are called, are compared."""
-    given = {name: plain_type(kind) for name, kind in columns.items()}
+    given = {name: value_type(kind) for name, kind in columns.items()}
     unsigned = pa.uint64() in given.values()
     for kind, common in (
         (pa.types.is_uint64, pa.uint64()),
@@ -27,9 +28,22 @@ def common_key_type(columns: Mapping[str, pa.DataType]) -> pa.DataType:
         said = ", ".join(f"{name} is {kind}" for name, kind in given.items())
         raise InvalidQuery(
             f"Joined columns must be of one type, but {said}. Convert one of them first. In SQL, write FROM (SELECT *, "
-            "CAST(x AS BIGINT) AS y FROM a) AS a."
+            f"CAST(x AS {_target(given.values())}) AS y FROM a) AS a."
         )
     return next(iter(given.values()))
+
+
+def _target(kinds: Collection[pa.DataType]) -> str:
+    """What values of these types can all be cast to, in SQL."""
+    if any(map(pa.types.is_date, kinds)):
+        return "DATE"
+    if any(map(pa.types.is_timestamp, kinds)):
+        return "TIMESTAMP_NTZ"
+    decimals = [kind for kind in kinds if pa.types.is_decimal(kind)]
+    if decimals and all(pa.types.is_decimal(kind) or pa.types.is_integer(kind) for kind in kinds):
+        scale = max(kind.scale for kind in decimals)
+        return f"DECIMAL({min(28, max(kind.precision - kind.scale for kind in decimals) + scale)}, {scale})"
+    return "BIGINT"
 
 
 def plain_type(column_type: pa.DataType) -> pa.DataType:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from skyband.core.emit import LEAD, LEAVE, WHOLE, gives_changes, gives_entries
 from skyband.core.encoding.rows import column_of
-from skyband.core.encoding.schemas import stored
+from skyband.core.encoding.value_types import as_values
 from skyband.core.operator import Codes, Ints
 from skyband.windows import FOREVER, Ticks
 
@@ -183,7 +183,7 @@ def sorted_places(keys: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
     >>> sorted_places([pa.array(["b", "a", None, "a"])]).tolist()
     [2, 0, 3, 1]
     """
-    plain = [stored(key.cast(key.type.value_type) if pa.types.is_dictionary(key.type) else key) for key in keys]
+    plain = [as_values(key) for key in keys]
     table = pa.table(plain, names=[str(i) for i in range(len(plain))])
     order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]).to_numpy()
     places = np.empty(len(order), np.int64)

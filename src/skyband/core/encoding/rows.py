@@ -232,7 +232,7 @@ def column_of(numbers: npt.NDArray[Any], plain: type[np.number[Any]], kind: pa.D
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
+    return pa.record_batch([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def _is_flat(column: pa.Array) -> bool:

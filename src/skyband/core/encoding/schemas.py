@@ -230,12 +230,10 @@ def check_keys(names: tuple[str, ...], schema: pa.Schema, what: str = "per") -> 
         column_type = schema.field(name).type
         inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
         inner = inner.storage_type if _is_extension(inner) else inner
-        if pa.types.is_decimal32(inner) or pa.types.is_decimal64(inner):  # which Arrow cannot tell apart yet
-            raise InvalidQuery(f"{what}={name!r} is {column_type}, which cannot be a key: cast it to decimal128.")
         if not is_value(inner) or pa.types.is_float16(inner) or pa.types.is_null(inner):
             raise InvalidQuery(
                 f"{what}={name!r} is {column_type}, which cannot be a key. Possible: integers, float32, float64, "
-                "decimal128, decimal256, strings, binary, booleans, dates, times."
+                "decimals, strings, binary, booleans, dates, times."
             )
 
 
@@ -261,7 +259,7 @@ def in_one_batch(table: pa.Table) -> list[pa.RecordBatch]:
 def whole_batch(table: pa.Table) -> pa.RecordBatch:
     """The rows of a table as one batch."""
     columns = [
-        pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type) for column in table.columns
+        pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type) for column in table.columns
     ]
     return pa.record_batch(columns, schema=table.schema)
 

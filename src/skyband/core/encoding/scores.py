@@ -176,9 +176,12 @@ class OrderKeys:
         keys[unranked] = np.nan
         return keys
 
-    def column(self, keys: Floats) -> pa.Array:
-        """The first sort key behind what an operator ranked by."""
-        return self.known.column(1).take(pa.array(keys.astype(np.int64))).combine_chunks()
+    def column(self, keys: Floats, rows: pa.RecordBatch) -> pa.Array:
+        """The first sort key behind what an operator ranked by, for these rows."""
+        if pa.types.is_floating(self._sort.type):  # equal keys need not be the same: 0.0 and -0.0, NaN and null
+            return self._sort.scores(rows)
+        found = self.known.column(1).take(pa.array(keys.astype(np.int64))).combine_chunks()
+        return found if found.type == self._sort.type else found.cast(self._sort.type)
 
     def state(self) -> Arrays:
         return {}

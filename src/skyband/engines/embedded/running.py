@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from skyband.core.calls import Stats
 from skyband.core.encoding.inputs import COUNTS, Like, Source, WholeRows, in_batches, read
-from skyband.core.encoding.schemas import is_value, plain_schema, stored
+from skyband.core.encoding.schemas import is_value, plain_schema
+from skyband.core.encoding.value_types import as_values
 from skyband.errors import InvalidQuery, LateRows
 from skyband.kernels.times import ascends
 from skyband.windows import Window
@@ -216,13 +217,8 @@ def _runs(column: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _comparable(batches: list[pa.RecordBatch], field: pa.Field) -> pa.ChunkedArray:
-    """A column as what can be sorted by: Arrow sorts neither small decimals nor small floats yet."""
-    column = pa.chunked_array([batch.column(field.name) for batch in batches], field.type)
-    if pa.types.is_decimal32(field.type) or pa.types.is_decimal64(field.type):
-        return column.cast(pa.decimal128(field.type.precision, field.type.scale))
-    if pa.types.is_float16(field.type):
-        return column.cast(pa.float32())
-    return stored(column.cast(field.type.value_type) if pa.types.is_dictionary(field.type) else column)
+    """A column as what can be sorted by."""
+    return as_values(pa.chunked_array([batch.column(field.name) for batch in batches], field.type), field.name)
 
 
 def _taken(batches: list[pa.RecordBatch], order: npt.NDArray[Any]) -> Iterator[pa.RecordBatch]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from skyband.core.encoding.groups import GroupCodes
 from skyband.core.encoding.schemas import whole_batch
+from skyband.core.encoding.value_types import as_values
 from skyband.core.operator import Codes, Ints
 from skyband.core.validation import Saved
 from skyband.problems.joins.columns import BoundInput, BoundJoin
@@ -173,6 +174,4 @@ def _encode_values(codes: GroupCodes, column: pa.RecordBatch) -> Codes:
 
 def _encode_column(codes: GroupCodes, column: pa.Array) -> Codes:
     kind = codes.keys.schema.field("value").type
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return codes.encode(pa.record_batch([column.cast(kind)], names=["value"]))
+    return codes.encode(pa.record_batch([as_values(column).cast(kind)], names=["value"]))

@@ -15,6 +15,7 @@ from skyband.core.emit import WHOLE, gives_changes, gives_windows
 from skyband.core.encoding.decimals import as_decimals, fit_in_64_bits
 from skyband.core.encoding.output import places, sorted_places
 from skyband.core.encoding.schemas import plain_schema, whole_batch
+from skyband.core.encoding.value_types import as_values
 from skyband.core.operator import Codes, Ints
 from skyband.errors import AggregateOverflow, InvalidQuery
 from skyband.expressions.aggregates import bind_filter
@@ -137,7 +138,7 @@ class GroupsOutput:
         keys = pa.table({"turn": turn, "line": np.arange(len(turn))})
         sorting = [("turn", "ascending")]
         for i, (values, ascending) in enumerate(self._order):
-            column = values(shown)
+            column = as_values(values(shown))
             if pa.types.is_floating(column.type):
                 column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
             keys = keys.append_column(f"by {i}", column)
@@ -211,7 +212,7 @@ class GroupsOutput:
     def _lines(self, answer: Answer, parts: Codes, codes: JoinCodes) -> Lines:
         """The lines in order of time; within a time, what is gone first, then in order of the group's columns."""
         if not self._groups or not len(answer.at):
-            return Lines(answer, parts, [pa.array([], field.type) for field in self._groups])
+            return Lines(answer, parts, [pa.nulls(0, field.type) for field in self._groups])
         first, which = _distinct(parts)
         keys = [
             _column(codes.inputs[i].part_keys(), column).take(pa.array(parts[first, self._grouped.index(i)]))
@@ -236,7 +237,8 @@ class GroupsOutput:
                 column = as_decimals(values, max(0, field.type.scale), field.type)
                 column = pc.if_else(pa.array(missing), pa.scalar(None, field.type), column) if missing.any() else column
             else:
-                column = pa.array(values, mask=missing if missing.any() else None).view(field.type)
+                column = pa.array(values, mask=missing if missing.any() else None)
+                column = (column if field.type.bit_width == 64 else column.cast(pa.int32())).view(field.type)
             columns.append(column)
         return columns
 
@@ -286,7 +288,7 @@ def _distinct(parts: Codes) -> tuple[Ints, Ints]:
 
 def _column(table: pa.Table, name: str) -> pa.Array:
     column = table.column(name)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
 
 
 def _bind_order(text: str, schema: pa.Schema) -> tuple[Callable[[pa.RecordBatch], Any], bool]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from skyband.core.encoding.labels import Labels, TextLabels
 from skyband.core.encoding.rows import column_of
+from skyband.core.encoding.value_types import as_values
 from skyband.core.operator import Floats, Ints
 from skyband.errors import InvalidInput
 from skyband.expressions import as_floats
@@ -133,8 +134,8 @@ def _decimals(numbers: Ints, kind: pa.DataType) -> pa.Array:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """The column itself, not as a dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    """The column in the type of its values, not as a dictionary."""
+    return as_values(column)
 
 
 def whole_numbers(column: pa.Array, kept: Column) -> npt.NDArray[np.int64]:

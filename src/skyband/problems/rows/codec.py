@@ -108,7 +108,8 @@ class RowsCodec(Codec[Batch, Answer]):
 
     def decode(self, answer: Answer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
         assert rows is not None, "answers show rows"
-        score = self._scores.column(answer.score)
+        by_keys = isinstance(self._scores, OrderKeys)
+        score = self._scores.column(answer.score, rows) if by_keys else self._scores.column(answer.score)
         return self._outputs.table(answer, rows.columns, score, self.window, ad_hoc)
 
     # -- what it remembers -------------------------------------------------------------------------------------------

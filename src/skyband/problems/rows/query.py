@@ -159,7 +159,8 @@ class TopK(Query):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.by, tuple) and self.ascending:
-            raise InvalidQuery(f"Each of several sort keys has its own direction: by=['{self.by[0]} ASC', …].")
+            first = read_key(self.by[0]).text
+            raise InvalidQuery(f"Each of several sort keys has its own direction: by=['{first} ASC', …].")
 
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by`."""

@@ -135,12 +135,39 @@ def times(draw: st.DrawFn, n: int) -> list[int]:
     return found
 
 
+class Quiet(NamedTuple):
+    """Rows without a value in the middle of a stream, where time may also jump: meanwhile all others leave."""
+
+    begin: int
+    end: int
+    jump: int
+    rises: bool  # the values before it do, so that what comes later is compared with high ones
+
+    def quieted(self, values: list[float | None]) -> list[float | None]:
+        before = values[: self.begin]
+        if self.rises:
+            before.sort(key=lambda value: -1.0 if value is None or value != value else value)
+        return [*before, *[None] * (self.end - self.begin), *values[self.end :]]
+
+
+@st.composite
+def quiets(draw: st.DrawFn, n: int, size: int) -> Quiet:
+    """At the start, which a restart may come before, or where many rows have come."""
+    begin = draw(st.sampled_from([0, n // 2, 3 * n // 4]))
+    end = min(n, begin + draw(st.sampled_from([1, 2, size + 1])))
+    return Quiet(begin, end, draw(st.sampled_from([0, size + 1])), draw(st.booleans()))
+
+
 @st.composite
 def rows(draw: st.DrawFn, kind: Kind, streams: int, most: int, size: int) -> list[Row]:
-    n = draw(st.integers(0, most))
+    n = draw(st.one_of(st.integers(0, most), st.just(most)))
     when = [None] * n if kind.by_count else draw(times(n))
     silent_from = draw(st.one_of(st.just(n), st.integers(0, n)))  # the rows from here on say nothing
     values = [*draw(st.lists(VALUES, min_size=silent_from, max_size=silent_from)), *[None] * (n - silent_from)]
+    if draw(st.booleans()):
+        quiet = draw(quiets(n, size))
+        values = quiet.quieted(values)
+        when = [time if time is None or i < quiet.begin else time + quiet.jump for i, time in enumerate(when)]
     objects = draw(st.sampled_from([3, 8, 30]))
     if kind.repeat is not None and not kind.most:
         about = draw(st.lists(st.tuples(st.integers(0, streams - 1), st.integers(0, objects)), min_size=n, max_size=n))

@@ -107,6 +107,14 @@ def specs(draw: st.DrawFn, *, linear: bool = False, external_clock: bool = False
     return Spec(tuple(inputs), tuple(aggregates), every, emit, lateness, by_count)
 
 
+def rising(rows: list[Row], sign: int) -> list[Row]:
+    """The same with values that rise, or fall: none hides an earlier one, so a minimum has to remember all of them."""
+    return [
+        row._replace(arguments=tuple(None if value is None else sign * i for value in row.arguments))
+        for i, row in enumerate(rows)
+    ]
+
+
 @st.composite
 def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24, external_clock: bool | None = False) -> Case:
     outside = draw(st.booleans()) if external_clock is None else external_clock
@@ -132,6 +140,7 @@ def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24, external_clo
         cell = draw(st.integers(UNMATCHED, len(cells[i].part) - 1))
         arguments = tuple(draw(st.one_of(st.none(), fraction if f else WHOLE)) for f in source.floats)
         rows.append(Row(i, time, cell, arguments))
+    rows = draw(st.sampled_from([rows, rows, rising(rows, 1), rising(rows, -1)]))
     # A relation is there before the streams.
     rows.sort(key=lambda row: not spec.inputs[row.input].relation)
     if spec.by_count:  # the times of rows are their numbers; of several streams, which count apart, nobody reads them

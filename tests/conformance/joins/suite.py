@@ -22,7 +22,7 @@ class JoinSuite(Suite[Case]):
     problem = "joins"
     restores_in_place = False
     examples: ClassVar[Mapping[str, int]] = {"answers": 150, "batch by batch": 60, "splits": 60, "snapshots": 80}
-    rows: ClassVar[Mapping[str, int]] = {"few": 24, "usual": 24, "many": 24}
+    rows: ClassVar[Mapping[str, int]] = {"few": 24, "usual": 32, "many": 48}
 
     def cases(
         self, algorithm: AnyAlgorithm, *, rows: str = "usual", external_clock: bool | None = False, coded: bool = False

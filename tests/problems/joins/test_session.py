@@ -416,3 +416,17 @@ def test_keys_that_are_gone_are_forgotten(emit: Any, ranked: dict[str, Any], pla
     (expected, all_cells), (answer, cells) = answers(10**9), answers(16)
     assert answer.equals(expected)
     assert cells < all_cells / 2
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_row_without_a_key_closes_no_landmark_that_another_stream_has_not_reached(rows: int) -> None:
+    a, b = pa.table({"t": [0, 5, 9], "k": [1, 2, None]}), pa.table({"t": [0], "k": [1]})
+    query: dict[str, Any] = {
+        "inputs": {"a": sb.landmark(on="t"), "b": sb.landmark(on="t")},
+        "on": "a.k = b.k",
+        "aggregates": {"n": "COUNT(*)"},
+        "every": 3,
+    }
+    assert sb.join_aggregate({"a": a, "b": b}, **query)["window_end"].to_pylist() == [3, 6]
+    streams = {"a": iter(a.to_batches(max_chunksize=rows)), "b": iter(b.to_batches())}
+    assert sb.join_aggregate(streams, **query).read_all()["window_end"].to_pylist() == [3, 6]

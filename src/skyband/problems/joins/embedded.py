@@ -111,8 +111,8 @@ def _by_watermark(session: JoinSession, streams: dict[str, Iterator[Any]]) -> It
             reached[name] = max(reached[name], -np.inf if latest is None else latest)
         yield session.push(batch, name)
         if len(reached) < len(streams) and min(reached.values()) > -np.inf:
-            # A stream that is over is not waited for.
-            yield session.advance(int(min(reached.values())) - session.lateness)
+            # A stream that is over is not waited for. It changes when an answer comes, and not what is answered.
+            yield session.close_ahead(int(min(reached.values())) - session.lateness)
 
 
 def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iterator[pa.Table]:

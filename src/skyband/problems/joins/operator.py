@@ -212,6 +212,10 @@ class JoinOperator(Operator[Batch, Answer, Sequence[KeptCells]], Protocol):
         """[group, grouped input]: the parts of these groups."""
         ...
 
+    def last_end(self) -> int:
+        """The end of the last window that the end of the input would close now; BEFORE: there is none."""
+        ...
+
     def groups_live(self) -> int:
         """Groups that have rows."""
         ...

@@ -65,6 +65,16 @@ class JoinSession(Session):
         unmatched = sum(each.numbers.unmatched for each in read or ())
         return self._take(Arrivals(counted, _NO_BATCH, _NO_TIMES, Arrived(rows, order, unmatched)))
 
+    @entry
+    def close_ahead(self, watermark: int) -> pa.Table:
+        """Close windows up to `watermark`, in ticks, that the end of the input closes in any case.
+
+        Nobody promises that all streams come this far. So a window that only the watermark would close stays open: of a
+        landmark, one without a new row; of changes, one that takes back the last rows.
+        """
+        operator = self._operator
+        return self._closed(lambda: operator.advance(min(watermark, operator.last_end())))
+
     @property
     def schemas(self) -> dict[str, pa.Schema]:
         """The columns of each input, by its name."""

@@ -20,6 +20,7 @@ from skyband.problems.across.drivers.kernels.candidates import (
     REPEATED,
     STALE,
     TOP,
+    lower_bar,
     note,
     rebuild,
     resettle,
@@ -286,8 +287,12 @@ def _take_all(rows, begin, end, state, config, scoring):
 def rank(state, k, width, shown, scoring):
     """Write the k best objects to the top that is shown; return how many there are."""
     numbers = state.numbers
-    if numbers[TOP] < k and numbers[TOP] < numbers[LIVE]:
-        rebuild(state, k, width, scoring)
+    if numbers[TOP] < k:
+        if numbers[TOP] < numbers[LIVE]:
+            rebuild(state, k, width, scoring)
+        else:
+            # All objects are shown. The next one has to be, too, whatever the bar was for those that have left.
+            lower_bar(state.bar[0])
     _write_top(state, shown.top_code, shown.top_score, shown.top_time, shown.top_values)
     numbers[STALE] = numbers[NEW] = 0
     return numbers[TOP]

@@ -310,6 +310,7 @@ class Totals(StepDriver):
         chosen = [*top["code"][:n].tolist(), *heap["code"][: numbers[HEAP]].tolist()]
         assert {code for code in ranked if keys[code] >= bar} <= set(chosen), "all at the bar or above are candidates"
         assert n == self.spec.k or numbers[HEAP] == 0, "the heap is for what the top has no room for"
+        assert n == self.spec.k or numbers[NEW] or bar[0] == -np.inf, "while the top has room, all reach the bar"
         for i, (*key, code) in enumerate(heap[: numbers[HEAP]].tolist()):
             assert values[code, 0]["place"] == i, "an object of the heap knows its place"
             assert keys[code] <= tuple(key), "the heap never says too little of it"

@@ -297,6 +297,12 @@ def resettle(state, n, k, width, scoring):
 # -- the bar ----------------------------------------------------------------------------------------------------------
 
 
+@inlined
+def lower_bar(bar):
+    """Whatever comes next reaches the bar."""
+    bar.score, bar.time, bar.position = -np.inf, np.int64(-(2**63)), np.int64(-(2**63))
+
+
 @part
 def _select(chosen, spare, n, m):
     """Rearrange the n chosen so that the m best come first, the worst of these last among them."""
@@ -358,7 +364,6 @@ def rebuild(state, k, width, scoring):
         if alive:
             _describe(state.chosen[n], state.values, code, points)
             n += 1
-    bar = state.bar[0]
-    bar.score, bar.time, bar.position = -np.inf, np.int64(-(2**63)), np.int64(-(2**63))
+    lower_bar(state.bar[0])
     _choose(state, n, k, width)
     state.numbers[REBUILDS] += 1

@@ -116,9 +116,10 @@ class Joined(ShowsGroups):
         return self._clock.next_close() if self.spec.every else None
 
     def finish(self) -> Answer:
-        if not self.spec.waits:
-            return self._run(None)
-        return self._run(self._clock.close(self._clock.last_end()))
+        return self._run(self._clock.close(self.last_end()) if self.spec.waits else None)
+
+    def last_end(self) -> int:
+        return self._clock.last_end()
 
     def parts(self, groups: Ints) -> Codes:
         return self._groups.parts(groups)

@@ -138,9 +138,11 @@ class Recompute(ShowsGroups):
 
     def finish(self) -> Answer:
         if self._spec.waits:
-            ends = [window.last_end(held) for window in self._streams for held in window.rows]
-            self._close(max(ends, default=BEFORE))
+            self._close(self.last_end())
         return self._take_answer()
+
+    def last_end(self) -> int:
+        return max((window.last_end(held) for window in self._streams for held in window.rows), default=BEFORE)
 
     def next_close(self) -> int | None:
         if not self._spec.waits:

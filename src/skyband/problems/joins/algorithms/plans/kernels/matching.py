@@ -67,6 +67,7 @@ from skyband.problems.joins.algorithms.plans.kernels.stairs import (
     OFFSET,
     UNTIL,
     VALUE,
+    expiring_before,
     insert,
     insert_apart,
 )
@@ -193,8 +194,12 @@ def add_match(config, program, entries, groups, lists, tallies, scratch, counter
 
 @part
 def add_steps(config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, moments, turn):
-    """Add the values of a combination to the staircases of its group. It lives until the first of its rows goes."""
-    chosen = config[CHOSEN]
+    """Add the values of a combination to the staircases of its group. It lives until the first of its rows goes.
+
+    While the entry of the row had others, the latest of which goes at `known`, its group got each step of the other
+    entries until then. So only steps that live longer are new, and only if the row does.
+    """
+    chosen, known = config[CHOSEN], entries[0, LAST]
     if config[STAIRS] == 0:
         return True
     if config[APART]:
@@ -214,8 +219,11 @@ def add_steps(config, program, entries, entry_stairs, group_stairs, scratch, gro
                 if has_value(config, program, entries, source, s) and not insert(group_stairs, owner, others, value):
                     return False
                 continue
+            if others <= known:
+                continue
             header = entry_stairs.owners[scratch[chosen + i] * config[STAIRS_WIDE] + s - mine[I_STAIR]]
-            for p in range(header[OFFSET], header[OFFSET] + header[LENGTH]):
+            start, n = header[OFFSET], header[LENGTH]
+            for p in range(start + expiring_before(entry_stairs.steps, start, n, known + 1), start + n):
                 until = entry_stairs.steps[p, UNTIL]
                 if until >= moments[turn, M_NOW + i]:
                     if not insert(group_stairs, owner, min(others, until), entry_stairs.steps[p, VALUE]):

@@ -3,6 +3,7 @@
 Of two values the later to expire hides the other while it is no larger. What is not hidden, a skyband with k = 1, is a
 staircase: in order of expiry, values rise. Its first step that has not expired is the minimum, now and for as long as
 nothing comes. An owner's steps lie in a slab of 2**c of the pool; kernels never grow it: they say that it is full.
+Steps expire at one end of the slab and mostly come at the other. None is moved until the slab is used up.
 
 Where inputs have clocks of their own, a value expires with the first of several rows, and nobody knows with which. Then
 a step has a last moment on each clock, and hides another if it is later on all of them. Such steps are in no order.
@@ -25,8 +26,10 @@ NONE = -1
 # Columns of a step: its value, and the last moment at which it counts; where clocks are apart, on each of them. In the
 # first step of a free slab, the next free slab stands in place of that moment.
 VALUE, UNTIL = 0, 1
-# Columns of an owner. Capacity 0: no slab.
-OFFSET, LENGTH, CAPACITY = 0, 1, 2
+# Columns of an owner: its first step, how many there are, and its slab, at or before that step. Capacity 0: no slab.
+OFFSET, LENGTH, CAPACITY, SLAB = 0, 1, 2, 3
+NEVER = np.iinfo(np.int64).min  # a moment before all others
+NEAR = 8  # steps that are looked at one by one before they are searched
 
 
 class Stairs(NamedTuple):
@@ -45,7 +48,7 @@ class Stairs(NamedTuple):
 def new_stairs(owners: int, steps: int, clocks: int = 1) -> Stairs:
     free = np.full(CLASSES + 1, NONE, np.int64)
     free[CLASSES] = 0
-    return Stairs(np.zeros((steps, UNTIL + clocks), np.int64), np.zeros((owners, 3), np.int64), free)
+    return Stairs(np.zeros((steps, UNTIL + clocks), np.int64), np.zeros((owners, 4), np.int64), free)
 
 
 @part
@@ -56,8 +59,8 @@ def clear(stairs, owner):
         c = SMALLEST
         while (1 << c) < header[CAPACITY]:
             c += 1
-        stairs.steps[header[OFFSET], UNTIL] = stairs.free[c]
-        stairs.free[c] = header[OFFSET]
+        stairs.steps[header[SLAB], UNTIL] = stairs.free[c]
+        stairs.free[c] = header[SLAB]
         header[CAPACITY] = 0
     header[LENGTH] = 0
 
@@ -81,7 +84,7 @@ def _widen(stairs, owner):
     for j in range(n):
         _copy(stairs.steps, old + j, slab + j)
     clear(stairs, owner)
-    header[OFFSET], header[LENGTH], header[CAPACITY] = slab, n, 1 << c
+    header[OFFSET], header[LENGTH], header[CAPACITY], header[SLAB] = slab, n, 1 << c, slab
     return True
 
 
@@ -109,8 +112,45 @@ def expire(stairs, owner, now):
     start, n, gone = header[OFFSET], header[LENGTH], 0
     while gone < n and steps[start + gone, UNTIL] < now:
         gone += 1
-    _move(steps, start + gone, start + n, -gone)
+    header[OFFSET] = start + gone if gone < n else header[SLAB]
     header[LENGTH] = n - gone
+
+
+@part
+def _make_room(stairs, owner):
+    """Make room for a step behind the last; False: the pool is full.
+
+    Steps move down only if a quarter of the slab is free before them: a step then moves at most three times for each
+    that comes.
+    """
+    header = stairs.owners[owner]
+    start, n, slab, capacity = header[OFFSET], header[LENGTH], header[SLAB], header[CAPACITY]
+    if start + n < slab + capacity:
+        return True
+    if 4 * n >= 3 * capacity:
+        return _widen(stairs, owner)
+    _move(stairs.steps, start, start + n, slab - start)
+    header[OFFSET] = slab
+    return True
+
+
+@inlined
+def expiring_before(steps, start, n, until):
+    """How many of the n steps from `start` on expire before then. Mostly nearly all do."""
+    high = n
+    while high > 0 and n - high < NEAR and steps[start + high - 1, UNTIL] >= until:
+        high -= 1
+    if high == 0 or steps[start + high - 1, UNTIL] < until:
+        return high
+    low = 0
+    # Invariant: those before `low` expire before then, and none from `high` on does.
+    while low < high:
+        middle = (low + high) >> 1
+        if steps[start + middle, UNTIL] < until:
+            low = middle + 1
+        else:
+            high = middle
+    return high
 
 
 @part
@@ -118,9 +158,7 @@ def insert(stairs, owner, until, value):
     """Add a value that counts until then; False: the pool is full, nothing was changed. Twice is as good as once."""
     header, steps = stairs.owners[owner], stairs.steps
     n, start = header[LENGTH], header[OFFSET]
-    behind = n
-    while behind > 0 and steps[start + behind - 1, UNTIL] >= until:
-        behind -= 1
+    behind = expiring_before(steps, start, n, until)
     if behind < n and steps[start + behind, VALUE] <= value:
         return True
     first = behind
@@ -128,8 +166,8 @@ def insert(stairs, owner, until, value):
         first -= 1
     if behind < n and steps[start + behind, UNTIL] == until:
         behind += 1
-    if first == behind and n == header[CAPACITY]:
-        if not _widen(stairs, owner):
+    if first == behind:
+        if not _make_room(stairs, owner):
             return False
         start = header[OFFSET]
     _move(steps, start + behind, start + n, 1 + first - behind)

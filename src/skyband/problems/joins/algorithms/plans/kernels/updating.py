@@ -41,7 +41,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     TERM_ROWS,
 )
 from skyband.problems.joins.algorithms.plans.kernels.matching import has_value
-from skyband.problems.joins.algorithms.plans.kernels.stairs import clear, expire, insert
+from skyband.problems.joins.algorithms.plans.kernels.stairs import NEVER, clear, expire, insert
 from skyband.problems.joins.algorithms.plans.kernels.sums import EXPONENT, add_int, add_scaled, write_float, write_int
 
 
@@ -158,6 +158,8 @@ def update(config, program, entries, first, entry_stairs, scratch, entry, sign, 
             value = scratch[config[OWN] + s]
             if has_value(config, program, entries, source, s) and not insert(entry_stairs, stairs + s, last, value):
                 return False
+        # Until then, combinations of the entry that there were before the row count already. See `add_steps`.
+        entries[0, LAST] = entries[entry, LAST] if was > 0 else NEVER
         entries[entry, LAST] = last if was == 0 else max(last, entries[entry, LAST])
     add_entry(config, program, entries, entry, rows, sign)
     if (was > 0) != (entries[entry, rows] > 0):

@@ -200,7 +200,7 @@ def test_subscriptions_name_a_column_as_it_was_written() -> None:
 def test_a_store_says_that_its_place_is_a_file(tmp_path: Path, below: str) -> None:
     place = tmp_path / "file"
     place.touch()
-    with pytest.raises(sb.InvalidInput, match="A store is a folder, but .* is a file"):
+    with pytest.raises(sb.InvalidInput, match=r"A store is a folder, but .* is a file"):
         sb.Store(place / below)
 
 

@@ -225,8 +225,8 @@ def _counted(text: str, tree: Any, written: str, schema: pa.Schema) -> Argument 
         # The value itself may be of a type that no expression gives.
         tree = tree.copy()
         branch = tree.args["ifs"][0]
-        there = exp.Not(this=exp.Is(this=filtered.copy(), expression=exp.Null()))
-        branch.set("this", exp.and_(branch.this.copy(), there))
+        known = exp.Not(this=exp.Is(this=filtered.copy(), expression=exp.Null()))
+        branch.set("this", exp.and_(branch.this.copy(), known))
         branch.set("true", exp.Literal.number(1))
         written = tree.sql(dialect="spark", identify=True)
     elif _is_whole(tree, schema) and written not in schema.names:

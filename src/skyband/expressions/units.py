@@ -6,7 +6,7 @@ Spark counts all times in microseconds, so there nothing is converted.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 import pyarrow as pa
@@ -51,7 +51,7 @@ def with_unit(kind: pa.DataType, unit: str) -> pa.DataType:
 
 def in_polars(kind: pa.DataType) -> pl.DataType:
     """What polars calls it: it has no seconds, and counts milliseconds instead."""
-    unit = "ms" if kind.unit == "s" else kind.unit
+    unit: Any = _counted(kind)
     return pl.Duration(unit) if pa.types.is_duration(kind) else pl.Datetime(unit, kind.tz)
 
 

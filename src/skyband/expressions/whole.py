@@ -213,8 +213,8 @@ def _of_literal(node: exp.Literal, decimals: bool) -> Kind:
         exact = decimals and point and f"{whole}{digits}".isdigit()
         if exact and len(whole + digits) > DIGITS:
             raise InvalidExpression(
-                f"{node.this} has more than {DIGITS} digits, beside decimals. Write it with an exponent, {node.this}e0: "
-                "then it is a float64, which rounds."
+                f"{node.this} has more than {DIGITS} digits, beside decimals. Written with an exponent, {node.this}e0, "
+                "it is a float64, which rounds."
             )
         return Kind(True, bits=int(whole + digits).bit_length(), scale=len(digits)) if exact else _A_FLOAT
     bits = int(node.this).bit_length()

@@ -108,8 +108,8 @@ class RowsCodec(Codec[Batch, Answer]):
 
     def decode(self, answer: Answer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:
         assert rows is not None, "answers show rows"
-        by_keys = isinstance(self._scores, OrderKeys)
-        score = self._scores.column(answer.score, rows) if by_keys else self._scores.column(answer.score)
+        scores, keys = self._scores, answer.score
+        score = scores.column(keys, rows) if isinstance(scores, OrderKeys) else scores.column(keys)
         return self._outputs.table(answer, rows.columns, score, self.window, ad_hoc)
 
     # -- what it remembers -------------------------------------------------------------------------------------------

@@ -156,6 +156,17 @@ def test_aggregates_take_what_they_need_no_number_of(text: str) -> None:
     assert sb.sql(f"SELECT {text} AS v {WINDOW}", t=KINDS)["v"].to_pylist() == [AGGREGATES[text]]
 
 
+@pytest.mark.spark
+def test_so_they_do_on_spark(spark: Any) -> None:
+    texts = [text for text in AGGREGATES if "(u)" not in text and "DISTINCT u" not in text and "clock" not in text]
+    listed = ", ".join(f"{text} AS v{i}" for i, text in enumerate(texts))
+    df = spark.createDataFrame(KINDS.select(["t", "g", "ts", "d", "b", "x"]))
+    (row,) = sb.sql(f"SELECT {listed} {WINDOW}", t=df).toArrow().to_pylist()
+    found = [row[f"v{i}"] for i in range(len(texts))]
+    plain = [each.replace(tzinfo=None) if isinstance(each, datetime) else each for each in found]
+    assert dict(zip(texts, plain, strict=True)) == {text: AGGREGATES[text] for text in texts}
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -20,6 +20,7 @@ from skyband.expressions.whole import (
     kind_of,
     written_in_digits,
 )
+from skyband.expressions.zeros import is_unknown, unknown
 
 
 def to_spark(tree: exp.Expr, text: str) -> str:
@@ -74,6 +75,8 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
             return cast_to(column, wide if kind.is_whole else "DOUBLE") if kind.is_whole or kind.is_float else node
         if isinstance(node, exp.Literal) and node.is_number:
             return cast_to(written_in_digits(node) if kind.is_whole else node, wide if kind.is_whole else "DOUBLE")
+        if is_unknown(node):
+            return unknown()
         if is_narrowed(node):
             return _checked(rewritten(node.this, rewrite), text)
         return node

@@ -29,7 +29,7 @@ from skyband.expressions.row_functions import function_of, plain_function
 from skyband.expressions.times import time_of, written_time
 from skyband.expressions.units import OVERFLOWS, moved
 from skyband.expressions.whole import in_digits, is_in_digits, is_narrowed, kind_of, written_in_digits
-from skyband.expressions.zeros import null_where_spark_has_it, square_root
+from skyband.expressions.zeros import is_unknown, null_where_spark_has_it, square_root, unknown
 
 Read = Mapping[type[exp.Expr], frozenset[str]]
 _NOTHING: Final[Read] = {}
@@ -185,8 +185,8 @@ class _MadeColumns:
             return exp.Div(this=exp.Ln(this=node.expression), expression=exp.Ln(this=node.this))
         if isinstance(node, exp.Literal) and node.is_number:
             return _constant(node)
-        if isinstance(node, exp.Null) and _is_condition(node):  # which polars takes for no truth at all
-            return exp.Cast(this=exp.Null(), to=exp.DataType.build("BOOLEAN"))
+        if is_unknown(node):
+            return unknown()
         if is_narrowed(node):
             return cast_to(cast_to(rewritten(node.this, self._rewrite), "BIGINT"), "INT128")
         return node
@@ -238,16 +238,6 @@ def _constant(node: exp.Literal) -> exp.Expr:
     if not kind_of(node).is_whole:
         return cast_to(node, "DOUBLE")
     return cast_to(written_in_digits(node), "INT128")
-
-
-def _is_condition(node: exp.Expr) -> bool:
-    """Does this stand where something is true or false?"""
-    part, around = node, node.parent
-    while isinstance(around, exp.Paren):
-        part, around = around, around.parent
-    if isinstance(around, exp.If) and isinstance(around.parent, exp.Case) and around.parent.this is not None:
-        return False  # CASE x WHEN NULL
-    return isinstance(around, (exp.Not, exp.Connector)) or (isinstance(around, exp.If) and around.this is part)
 
 
 def _is_half(exponent: exp.Expr) -> bool:

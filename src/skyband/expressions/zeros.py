@@ -26,3 +26,21 @@ def null_where_spark_has_it(node: exp.Expr) -> exp.Expr:
 def square_root(x: pl.Expr) -> pl.Expr:
     """x to the power of 0.5, as IEEE 754 has it: polars takes the square root, which differs for -inf and -0.0."""
     return pl.when(x == 0).then(0.0).when(x == -math.inf).then(math.inf).otherwise(x.sqrt())
+
+
+def is_unknown(node: exp.Expr) -> bool:
+    """Is this a NULL that stands where something is true or false?"""
+    if not isinstance(node, exp.Null):
+        return False
+    part: exp.Expr = node
+    around = node.parent
+    while isinstance(around, exp.Paren):
+        part, around = around, around.parent
+    if isinstance(around, exp.If) and isinstance(around.parent, exp.Case) and around.parent.this is not None:
+        return False  # CASE x WHEN NULL
+    return isinstance(around, (exp.Not, exp.Connector)) or (isinstance(around, exp.If) and around.this is part)
+
+
+def unknown() -> exp.Expr:
+    """Neither true nor false: both engines take a plain NULL for no truth at all."""
+    return exp.Cast(this=exp.Null(), to=exp.DataType.build("BOOLEAN"))

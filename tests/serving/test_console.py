@@ -106,6 +106,7 @@ def test_nothing_is_wider_than_the_screen_dark_or_light(browser: Browser, server
 def test_completion_offers_tables_columns_and_functions(browser: Browser, server: Server) -> None:
     page, _ = opened(browser, server, 1280)
     area = page.locator("#text")
+    area.click()  # waits until the editor is there: keys that come before are lost
     area.press_sequentially("SELECT sy")
     expect(page.locator("#complete li").first).to_contain_text("symbol")
     area.press("Tab")

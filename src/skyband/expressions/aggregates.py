@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -55,6 +56,11 @@ def read_aggregate(text: object, called: str | None = None) -> Aggregate:
     """The aggregate in `text`; `called` is what the user called it, if the text is not the user's."""
     if not isinstance(text, str):
         raise InvalidQuery(f"An aggregate is a text, such as 'SUM(price)', got {text!r}. Possible: {_POSSIBLE}.")
+    return _read(text, called)
+
+
+@lru_cache(maxsize=1024)  # a query is checked, planned and opened, and each asks what its aggregates are
+def _read(text: str, called: str | None) -> Aggregate:
     from sqlglot import exp
 
     from skyband.expressions.grammar import is_there

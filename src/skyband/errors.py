@@ -191,8 +191,8 @@ class SessionFailed(SkybandError):
 class SessionCopied(SkybandError, TypeError):
     """A running session was copied or pickled.
 
-    What to do: send `session.snapshot()`, which is bytes, and open the query with it. Each session that you open so goes
-    on by itself. The error is a TypeError, too, as for other objects that cannot be pickled.
+    What to do: send `session.snapshot()`, which is bytes, and open the query with it. Each session then goes on by
+    itself. The error is a TypeError, too, as for other objects that cannot be pickled.
 
     Examples
     --------

@@ -188,6 +188,26 @@ class SessionFailed(SkybandError):
     """
 
 
+class SessionCopied(SkybandError, TypeError):
+    """A running session was copied or pickled.
+
+    What to do: send `session.snapshot()`, which is bytes, and open the query with it. Each session then goes on by
+    itself. The error is a TypeError, too, as for other objects that cannot be pickled.
+
+    Examples
+    --------
+    >>> import copy, pyarrow as pa, skyband as sb
+    >>> query = sb.TopK(k=1, by="x", window=sb.sliding(10))
+    >>> session = query.open(pa.schema({"x": pa.int64()}))
+    >>> try:
+    ...     copy.copy(session)
+    ... except sb.SessionCopied as error:
+    ...     print(error)
+    A session cannot be copied or pickled: both would change one state. Open the query again with session.snapshot().
+    >>> second = query.open(session.schema, session.snapshot())
+    """
+
+
 class SnapshotError(SkybandError):
     """A snapshot cannot be restored.
 

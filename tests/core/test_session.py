@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import datetime as dt
+import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from zoneinfo import ZoneInfo
 
@@ -390,3 +393,10 @@ def test_a_coroutine_pushes_in_a_thread() -> None:
         return await asyncio.to_thread(session.push, rows((2, 7.0, "b")))
 
     assert asyncio.run(fed())["score"].to_pylist() == [7.0]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_session_is_not_copied(copied: Callable[[Session], object]) -> None:
+    session = sb.TopK(k=1, by="v", window=sb.tumbling(10, on="t"), per="g").open(SCHEMA)
+    with pytest.raises(sb.SessionCopied, match=r"session\.snapshot\(\)"):
+        copied(session)

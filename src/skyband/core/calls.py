@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import wraps
 from importlib import import_module
 from threading import RLock
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, SupportsIndex, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ import pyarrow as pa
 from skyband.core import notebook
 from skyband.core.plan import Plan
 from skyband.core.validation import Saved
-from skyband.errors import SessionFailed, SkybandError
+from skyband.errors import SessionCopied, SessionFailed, SkybandError
 
 # Called after each push with the arrival of its first row, its rows and what they made known; the rows are None where
 # only time has passed. It must not raise, and not take long.
@@ -44,6 +44,13 @@ class SessionCalls:
     @abstractmethod
     def stats(self) -> Stats:
         """Counts of the rows so far, and of the rows held now."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """`copy`, `deepcopy` and `pickle` ask here. What they made would be a second handle on the same arrays."""
+        raise SessionCopied(
+            "A session cannot be copied or pickled: both would change one state. Open the query again with "
+            "session.snapshot()."
+        )
 
     def observe(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after each push. Call the returned function to stop."""

@@ -15,7 +15,7 @@ from skyband.core.session import Arrivals, Session, entry
 from skyband.errors import InvalidInput
 from skyband.problems.joins.codec import Arrived, JoinsCodec
 from skyband.problems.joins.costs import Statistics
-from skyband.problems.joins.operator import Rows
+from skyband.problems.joins.operator import JoinOperator, Rows
 from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.reading import Read
 
@@ -27,6 +27,7 @@ class JoinSession(Session):
 
     query: JoinAggregate
     _codec: JoinsCodec
+    _operator: JoinOperator
 
     @entry
     def push(self, rows: Any, input: str | None = None) -> pa.Table:

@@ -31,6 +31,9 @@ PLANNER, OF_THE_PAPER = "the planner", "the planner, without multiply"
 TICKS: Final = 1_000_000  # of a second
 SHORTEST_RUN: Final = 0.002  # seconds that can be timed
 ENOUGH_RUNS: Final = 10
+# Of any plan. With hundreds of thousands of groups a run is long, and every few runs all plans make room for groups, or
+# forget those that are gone: a run or two may be three times as slow as the others.
+FEWEST_RUNS: Final = 7
 AT_ONCE: Final = 5  # seconds of the streams that come as one batch: plans are compared, not what a batch costs
 
 
@@ -136,7 +139,7 @@ class _Runner:
 
     def is_unsure(self, near: float) -> bool:
         """Has it had too few runs, as may be the best?"""
-        return self.fastest == math.inf or (self.fastest < near < math.inf and self._runs < ENOUGH_RUNS)
+        return self._runs < FEWEST_RUNS or (self.fastest < near < math.inf and self._runs < ENOUGH_RUNS)
 
     def time(self) -> None:
         """One run more; it is made longer until it can be timed."""

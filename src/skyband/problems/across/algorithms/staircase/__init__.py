@@ -5,7 +5,7 @@ Invariant:  an instance (an object with those of its values that live until some
             to live as long, score more than it ever can. What objects are sure to score is kept as a k-skyband, whose
             k-th best score is a staircase over time; after pruning, what is held is what EAA holds.
 Cost:       push a few passes over the skyband of f = k (1 + ln(n / k)) points, O(log f) amortised for pruning, which
-            waits until the state has doubled; state s as EAA's, up to twice that before pruning.
+            waits until the state has doubled; state s as EAA's, up to twice that before pruning. If values fall, f = n.
 Choose it:  objects come once in each stream while they live, and memory matters.
 """
 

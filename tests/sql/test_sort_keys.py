@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sql.test_statements_duckdb import SIZE, WINDOWED, found, ordered, trades
 
 import skyband as sb
@@ -161,3 +163,29 @@ def _values(table: pa.Table) -> list[tuple[Any, ...]]:
         tuple(value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in row.values())
         for row in table.to_pylist()
     ]
+
+
+FLOATS = st.sampled_from([None, float("nan"), 0.0, -0.0, 1.5, -2.0, float("inf"), -float("inf")])
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(FLOATS, min_size=1, max_size=8),
+    st.sampled_from(["z", "-(-z)"]),
+    st.sampled_from(["ASC", "DESC"]),
+    st.sampled_from(["", " NULLS FIRST", " NULLS LAST"]),
+    st.sampled_from([1, 3, 8]),
+)
+def test_every_row_shows_its_own_score(values: list[float | None], key: str, way: str, nulls: str, rows: int) -> None:
+    """NaN is ranked as null and both zeros are equal, but no row shows the score of another one."""
+    table = pa.table({"t": range(len(values)), "z": pa.array(values, pa.float64())})
+    query = sb.TopK(k=8, by=[f"{key} {way}{nulls}", "t DESC"], window=sb.tumbling(100, on="t"))
+    session = query.open(table.schema)
+    parts = [session.push(table.slice(start, rows)) for start in range(0, len(values), rows)]
+    answer = pa.concat_tables([*parts, session.finish()])
+    shown = [(row["t"], repr(row["score"])) for row in answer.to_pylist()]
+    known = [t for t, value in enumerate(values) if value is not None and value == value]
+    known.sort(key=lambda t: (values[t] if way == "ASC" else -values[t], -t))  # type: ignore[operator]
+    missing = [t for t in reversed(range(len(values))) if t not in known] if nulls else []
+    expected = [*missing, *known] if nulls == " NULLS FIRST" else [*known, *missing]
+    assert shown == [(t, repr(values[t])) for t in expected]

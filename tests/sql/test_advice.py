@@ -25,6 +25,10 @@ MENDED = {
     "GROUP BY gives each row once: SELECT symbol FROM trades [WINDOW 1 HOUR] GROUP BY symbol.": (
         "SELECT symbol FROM trades [WINDOW 1 HOUR] GROUP BY symbol"
     ),
+    "Write the window once, behind the first input.": (
+        "SELECT a.seq FROM trades a [WINDOW 10 EVERY 5 ON t], trades b WHERE a.seq < b.seq "
+        "ORDER BY |a.price - b.price| LIMIT 3"
+    ),
     "Leave one of the windows out.": "SELECT COUNT(*) AS n FROM trades WINDOW [20 EVERY 5 ON t]",
     "Possible: ROW_NUMBER(), RANK() and DENSE_RANK(). Aggregates of groups are written with GROUP BY.": (
         f"SELECT symbol, AVG(price) AS mean {T} GROUP BY symbol"

@@ -22,7 +22,7 @@ PATIENCE_S = 600
 ENDLESS = 2**61 - 1  # the largest size that a window may have
 QUIET, BURST = 40, 10  # rows of a batch; times so many while the burst lasts
 AFTER = 11  # from this batch on, no window holds a row of the burst
-LAZY, SPARE = 2, 16  # an algorithm may prune late: so many times what it would hold, and so many rows more
+LAZY, SPARE = 2, 64  # an algorithm may prune late: so many times what it would hold, and so many rows more
 
 KINDS: dict[str, Any] = {
     "rows": lambda w: (sb.TopK, {"k": 3, "by": "v", "window": w, "per": "g"}),

@@ -19,6 +19,13 @@ VERSION: Final = 1
 Costs = TypeVar("Costs")
 
 
+def cache_folder() -> Path:
+    """The folder of the user's cache in which Skyband keeps files."""
+    if folder := os.environ.get("SKYBAND_CACHE"):
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skyband"
+
+
 def machine() -> str:
     return platform.processor() or platform.machine()
 
@@ -40,10 +47,7 @@ class File(Generic[Costs]):
 
     def cache_file(self) -> Path:
         """Where figures of this machine are kept."""
-        name = f"costs-{self.problem}.json"
-        if folder := os.environ.get("SKYBAND_CACHE"):
-            return Path(folder) / name
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skyband" / name
+        return cache_folder() / f"costs-{self.problem}.json"
 
     def shipped_file(self) -> Path:
         """Those that come with the package."""

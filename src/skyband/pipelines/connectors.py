@@ -20,6 +20,7 @@ from xml.sax.saxutils import quoteattr
 
 import pyspark
 
+from skyband.core.cost_files import cache_folder
 from skyband.engines.spark.java import ensure_java
 from skyband.errors import EnvironmentProblem
 from skyband.pipelines.model import Pipeline
@@ -89,10 +90,7 @@ def kafka_connector(given: Mapping[str, str]) -> Connector:
 
 
 def _folder() -> Path:
-    cache = os.environ.get("SKYBAND_CACHE") or Path(
-        os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "skyband"
-    )
-    return Path(cache, "jars", f"kafka-for-spark-{pyspark.__version__}")
+    return cache_folder() / "jars" / f"kafka-for-spark-{pyspark.__version__}"
 
 
 def _fetch(folder: Path, given: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
-"""The functions that users call. Each builds a frozen query, and runs it on the engine of its data.
+"""The functions that users call. Each builds a frozen query, and runs it on the engine that fits its data.
 
-The queries declare the options; this module does not repeat their checks, defaults and texts. Two functions take more
-than the options of one query: `TopKOptions` and `JoinOptions` describe them to type checkers.
+The queries declare the options with their checks, defaults and texts. Two functions take more than the options of one
+query: `TopKOptions` and `JoinOptions` describe these to type checkers.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ _TYPES: Final[Mapping[object, Mapping[str, Any]]] = {
 
 
 def _of_rows(takes: Callable[P, Any], *options: QueryOption) -> Callable[[Callable[..., Any]], OfRows[P]]:
-    """Give a function a signature and docstring with its options: those of a query, or the given ones."""
+    """Give a function over rows a signature and docstring with its options: the given ones, or those of a query."""
     return lambda function: _shown(function, takes, options)
 
 
@@ -143,7 +143,7 @@ def _of_inputs(takes: Callable[P, Any], *options: QueryOption) -> Callable[[Call
     return lambda function: _shown(function, takes, options)
 
 
-# What every function raises, at the head of the section that says what else it does.
+# The errors that every function raises: the first lines of its section Raises.
 _RAISES: Final = """Raises
 ------
 InvalidQuery

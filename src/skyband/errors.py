@@ -90,7 +90,7 @@ class InvalidSql(InvalidQuery):
                          ^
     """
 
-    place: int | None = None  # where in the statement it is, in characters from its start; None: nowhere in particular
+    place: int | None = None  # the offset of the error in the statement, in characters; None: no particular place
     why: str | None = None  # the message without the statement
 
 
@@ -146,7 +146,7 @@ class AggregateOverflow(SkybandError):
 
     def __init__(self, message: str, aggregate: int | None = None) -> None:
         super().__init__(message)
-        self.aggregate = aggregate  # which one
+        self.aggregate = aggregate  # the number of the aggregate that overflowed
 
 
 class TooManyGroups(SkybandError):

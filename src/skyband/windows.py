@@ -1,7 +1,7 @@
 """Windows: which rows count, and when an answer is due.
 
-A `Window` has the sizes as the user wrote them. `Window.ticks(schema)` converts them to whole numbers in the unit of
-its column; operators see only these.
+A `Window` has the sizes that the user wrote. `Window.ticks(schema)` converts them to whole numbers in the unit of its
+column; operators see only these.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from skyband.errors import InvalidQuery, UnknownColumn
 
-FOREVER: Final = 2**62  # a size that is never reached, with room to add to it
+FOREVER: Final = 2**62  # the size of a landmark window; sums with it still fit in 64 bits
 NEVER: Final = FOREVER  # a time that never comes
-LONGEST: Final = 2**61  # spans are shorter, so that a time, a size and a slide add up to a number of 64 bits
+LONGEST: Final = 2**61  # the limit of spans, so that the sum of a time, a size and a slide fits in 64 bits
 
 Span = int | str | timedelta
 
@@ -52,12 +52,12 @@ class Ticks:
 
     size: int  # FOREVER for a landmark window
     every: int  # 0: an answer with each arrival
-    lateness: int  # FOREVER: rows do not move the watermark
+    lateness: int  # FOREVER: rows do not move the watermark, only `advance` does
     by_count: bool
 
     @property
     def endless(self) -> bool:
-        """Is it a landmark window, which no row ever leaves?"""
+        """Is it a landmark window? No row ever leaves it."""
         return self.size >= FOREVER
 
     @property
@@ -85,7 +85,7 @@ class Ticks:
         return replace(self, lateness=FOREVER)
 
     def over_numbers(self) -> Ticks:
-        """The same window for an operator whose times are arrival numbers, and whose caller closes the windows."""
+        """The same window by value, for an operator whose times are arrival numbers and whose caller closes windows."""
         return replace(self, by_count=False, lateness=FOREVER if self.slides else 0) if self.by_count else self
 
 
@@ -332,12 +332,12 @@ def _checked(window: Window) -> Window:
 
 
 def size_ticks(size: int | timedelta | None, on: str | None, column_type: pa.DataType | None, what: str) -> int:
-    """As `span_ticks`; None: from the start."""
+    """`span_ticks` of a window's size; None means a landmark window."""
     return FOREVER if size is None else span_ticks(size, on, column_type, what)
 
 
 def span_ticks(span: int | timedelta, on: str | None, column_type: pa.DataType | None, what: str) -> int:
-    """`span` in units of its column: arrivals, the integer column's own unit, or the timestamp's."""
+    """Convert `span` to the window's unit: arrivals, or units of its integer or timestamp column."""
     if column_type is None or pa.types.is_integer(column_type):
         if isinstance(span, timedelta):
             raise InvalidQuery(

@@ -1,4 +1,4 @@
-"""Ad-hoc queries on the rows that an operator holds: one by one with a search tree, or many in one pass.
+"""Ad-hoc questions about the rows that an operator holds: one by one with a search tree, or many in one pass.
 
 Paper:      Shen, Cheema, Lin, Zhang, Wang, TKDE 2014, sections 4.1 (Algorithms 1 and 2) and 6.3 (Algorithm 7).
 """
@@ -18,12 +18,12 @@ from skyband.kernels.ranking import Rows, is_best_first, sort_best_first
 from skyband.kernels.search_tree import HEIGHT, build, leaves_for, search
 from skyband.windows import NEVER
 
-NEXT_WINDOW = 0  # as a size: the window that closes next
-NOTHING = -2 * NEVER  # as the end of that window: there is none
+NEXT_WINDOW = 0  # the size that stands for the window that closes next
+NOTHING = -2 * NEVER  # the end of that window if no window will close
 
 
 class Spans(NamedTuple):
-    """What questions cover, as times [start, end), and what to call it; by group, then by question."""
+    """The times [start, end) that questions cover, and the `at` of their answers; by group, then by question."""
 
     start: Ints
     end: Ints
@@ -35,20 +35,23 @@ class Spans(NamedTuple):
 
 
 class Index(NamedTuple):
-    """Rows, group after group, each group's best first, and their search trees."""
+    """Rows by group, each group's best first, and a search tree for each group."""
 
     codes: Ints  # of the groups that have rows
-    first: Ints  # where the rows of each of these groups start, and where the last one ends
+    first: Ints  # where the rows of each group begin, and where the last one's end
     score: Floats
     time: Ints
     position: Ints
-    root: Ints  # by group: its tree's node i is at root + i
+    root: Ints  # by group: node i of its tree is at root + i
     node_time: Ints
     node_row: Codes
 
 
-class Held:
-    """The rows an operator holds, ready for any number of questions until it holds others. It sorts them in place."""
+class HeldIndex:
+    """The rows that an operator holds, sorted and indexed for questions. It is valid until the operator changes.
+
+    It sorts the given rows in place.
+    """
 
     def __init__(self, group: Ints, rows: Rows) -> None:
         count = int(group.max(initial=-1)) + 1
@@ -62,7 +65,7 @@ class Held:
         self.time: Ints = self._index.time
 
     def best(self, k: int, spans: Spans) -> Answer:
-        """The answer to one question: for each group its k best rows."""
+        """Answer one question: the k best rows of each group."""
         first = self._index.first
         room = min(k, len(self._index.score)) if len(first) == 2 else int(np.minimum(np.diff(first), k).sum())
         columns = _columns(room)
@@ -70,7 +73,8 @@ class Held:
         return _answer(n, columns)
 
     def best_of_many(self, k: Ints, spans: Spans) -> tuple[Answer, Ints]:
-        """The answers to many questions, one after the other, and where each starts and the last one ends."""
+        """Answer many questions: the answers one after the other, and the offsets at which each begins and the last
+        one ends."""
         room, begin = rooms(k, self._index.first)
         found, got = best_of_all(k, spans, self._index, begin, room)
         n = int(got.sum())
@@ -79,11 +83,11 @@ class Held:
         return _answer(n, columns), ends
 
 
-_ENTERING = np.full(1024, ENTER, np.int8)  # made once: it shows where one answer takes microseconds
+_ENTERING = np.full(1024, ENTER, np.int8)  # made once, because an answer takes only microseconds
 
 
 class Columns(NamedTuple):
-    """Those of an answer, while they are being written."""
+    """The columns of an answer, as the compiled loops write them."""
 
     at: Ints
     group: Codes
@@ -110,7 +114,7 @@ def _answer(n: int, columns: Columns) -> Answer:
 
 
 def top_many(operator: Operator[Any, Any, Any], k: Ints, size: Ints) -> tuple[Any, Ints]:
-    """As AnswersMany.top_many, of any operator."""
+    """`AnswersMany.top_many` for any operator."""
     if isinstance(operator, AnswersMany):
         return operator.top_many(k, size)
     answers = [operator.top(int(a), None if b == NEXT_WINDOW else int(b)) for a, b in zip(k, size, strict=True)]
@@ -121,7 +125,7 @@ def top_many(operator: Operator[Any, Any, Any], k: Ints, size: Ints) -> tuple[An
 
 
 def _joined(answers: Sequence[Any], which: slice) -> Any:
-    """Answers, or these rows of one, one after the other; their fields are columns."""
+    """Concatenate answers, whose fields are columns, and select these rows."""
     columns: Iterable[Sequence[Any]] = zip(*answers, strict=True)
     return type(answers[0])(*(np.concatenate(column)[which] for column in columns))
 
@@ -131,7 +135,7 @@ def _joined(answers: Sequence[Any], which: slice) -> Any:
 
 @allocating
 def index_rows(rows, first):  # type: ignore[no-untyped-def]
-    """Rank the rows of each group, and build its tree; returns the fields of an Index but the first."""
+    """Rank the rows of each group, and build its tree. Returns the fields of an Index except `codes`."""
     n, groups = len(rows), len(first) - 1
     score, time, position = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
     root = np.empty(groups, np.int64)
@@ -152,9 +156,10 @@ def index_rows(rows, first):  # type: ignore[no-untyped-def]
 
 @kernel
 def cover(now, size, numbered, every, whole, closing, spans):  # type: ignore[no-untyped-def]
-    """Write what questions of these sizes cover to `spans`. By group: now, and the end of the window that closes next.
+    """Write the times that questions of these sizes cover to `spans`.
 
-    `every` is 0 without a slide; `whole` is the window's size. Without a window to close nothing is covered.
+    `now` and `closing`, the end of the window that closes next, are by group. `every` is 0 without a slide; `whole` is
+    the window's size. If no window will close, a question about it covers nothing.
     """
     for g in range(len(now)):
         for q in range(len(size)):
@@ -170,7 +175,7 @@ def cover(now, size, numbered, every, whole, closing, spans):  # type: ignore[no
 
 @allocating
 def best_of_each(k, spans, index, out):  # type: ignore[no-untyped-def]
-    """Algorithm 2: search the tree of each group. Returns how many rows were found."""
+    """Algorithm 2: search the tree of each group. Returns the number of rows found."""
     found, stack = np.empty(len(out.at), np.int64), np.empty((HEIGHT, 3), np.int64)
     n = 0
     for g in range(len(index.codes)):
@@ -187,7 +192,7 @@ def best_of_each(k, spans, index, out):  # type: ignore[no-untyped-def]
 
 @allocating
 def rooms(k, first):  # type: ignore[no-untyped-def]
-    """How many rows all answers can have at most and, by question and group, where to write them."""
+    """The most rows that all answers together can have, and by question and group where to write them."""
     begin, room = np.empty((len(k), len(first) - 1), np.int64), 0
     for q in range(len(k)):
         for g in range(len(first) - 1):
@@ -198,14 +203,14 @@ def rooms(k, first):  # type: ignore[no-untyped-def]
 
 @allocating
 def best_of_all(k, spans, index, begin, room):  # type: ignore[no-untyped-def]
-    """Algorithm 7: hand each row, best first, to all questions that cover it, the longest windows first.
+    """Algorithm 7: give each row, best first, to all questions that cover it, the longest windows first.
 
     Returns the rows by question and group, from `begin` on, and how many each got.
     """
     questions, groups = begin.shape
     got, found = np.zeros((questions, groups), np.int64), np.empty(room, np.int32)
     order = np.argsort(spans.start[0]) if groups else np.empty(0, np.int64)
-    # In this order, of the questions: [start, end), where the next row goes, and where there is room for no more.
+    # For each question, in this order: its times [start, end), where its next row goes, and where its room ends.
     start, end, to, full = (
         np.empty(questions, np.int64),
         np.empty(questions, np.int64),
@@ -224,7 +229,7 @@ def best_of_all(k, spans, index, begin, room):  # type: ignore[no-untyped-def]
             start[q], end[q], to[q] = spans.start[g, i], spans.end[g, i], begin[i, g]
             full[q] = begin[i, g] + min(k[i], rows)
             following[q] = q + 1
-        # The questions that want more rows are a linked list; its head is the last entry.
+        # The questions that need more rows form a linked list; its head is the last entry.
         following[questions] = 0
         for r in range(index.first[g], index.first[g + 1]):
             before, q, time = questions, following[questions], index.time[r]
@@ -245,7 +250,7 @@ def best_of_all(k, spans, index, begin, room):  # type: ignore[no-untyped-def]
 
 @allocating
 def write_all(found, got, begin, spans, index, out):  # type: ignore[no-untyped-def]
-    """Write the answers, one after the other; returns where each question's rows start and the last ones end."""
+    """Write the answers one after the other. Returns the offsets at which each begins and the last one ends."""
     questions, groups = begin.shape
     ends = np.zeros(questions + 1, np.int64)
     n = 0

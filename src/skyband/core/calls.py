@@ -1,7 +1,6 @@
-"""The calls of a session: they take turns, and none follows one that failed midway. Observers hear of each of them, and
-the rows are counted.
+"""How calls reach a session: one at a time, none after one that failed midway, and with observers and counts of rows.
 
-What a query does with its rows is in `core/session.py`.
+`core/session.py` has what each call does.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from skyband.core.plan import Plan
 from skyband.core.validation import Saved
 from skyband.errors import SessionCopied, SessionFailed, SkybandError
 
-# Called after each push with the arrival of its first row, its rows and what they made known; the rows are None where
-# only time has passed. It must not raise, and not take long.
+# A session calls it after each push with the arrival number of the first row, the rows and the new answers. The rows
+# are None if only time has passed. An observer must not raise, and must be quick.
 Observer = Callable[[int, pa.RecordBatch | None, pa.Table], None]
 
 P = ParamSpec("P")
@@ -31,14 +30,14 @@ R = TypeVar("R")
 
 
 class SessionCalls:
-    """The part of a session that users and observers see of its calls."""
+    """The base of `Session`: guards its calls, and informs observers."""
 
     query: Any
     plan: Plan
-    _turn: RLock  # of the thread whose call it is; a call may call others
-    _went_on = False  # it was opened from a snapshot
-    _changing = False  # the current call has begun to change what is held
-    _failure: BaseException | None = None  # what stopped a call while it did
+    _turn: RLock  # held by the thread that is calling; one call may call another
+    _went_on = False  # was it opened from a snapshot?
+    _changing = False  # has the current call begun to change the state?
+    _failure: BaseException | None = None  # the error that stopped a call while it changed the state
     _observers: tuple[Observer, ...] = ()
 
     @abstractmethod
@@ -46,7 +45,7 @@ class SessionCalls:
         """Counts of the rows so far, and of the rows held now."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """`copy`, `deepcopy` and `pickle` ask here. What they made would be a second handle on the same arrays."""
+        """Refuse `copy`, `deepcopy` and `pickle`: the copy would be a second handle on the same arrays."""
         raise SessionCopied(
             "A session cannot be copied or pickled: both would change one state. Open the query again with "
             "session.snapshot()."
@@ -68,7 +67,7 @@ class SessionCalls:
 
         `skyband.serving.serve` lists the options. This needs `pip install 'skyband[serve]'`.
         """
-        # By name: the package stands above this one, and is an extra.
+        # By name, because `serving` is an extra and a higher layer.
         return import_module("skyband.serving").serve(self, **options)
 
     def live(self) -> Any:
@@ -89,7 +88,7 @@ class SessionCalls:
         return result
 
     def _at_once(self, change: Callable[[], R]) -> R:
-        """Change what is held in one go: unless `change` raises, the change is complete afterwards."""
+        """Run a change of the state that is complete unless it raises."""
         before, self._changing = self._changing, True
         result = change()
         self._changing = before
@@ -100,11 +99,11 @@ S = TypeVar("S", bound=SessionCalls)
 
 
 def entry(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """A method that users call. Once one has failed after it set `_changing`, all of them refuse to go on.
+    """Decorate a method that users call. If one fails while `_changing` is set, every later call raises.
 
-    Threads take turns: one call is done before the next begins. What fails before anything has changed, such as a
-    batch with another schema, leaves the session as it was. An interruption by the user counts as a failure, too: it
-    may come anywhere. What goes wrong with a state that a snapshot brought is never a raw error.
+    Threads take turns: one call ends before the next begins. An error before the state has changed, such as a batch
+    with another schema, leaves the session as it was. An interrupt by the user counts as a failure, because it may come
+    anywhere. In a session that was opened from a snapshot, unexpected errors become `SessionFailed`.
     """
 
     @wraps(method)
@@ -145,8 +144,8 @@ def _should_not_be(problem: Exception) -> SessionFailed:
 class Counters:
     """Counts of rows: of one batch, or of all batches so far."""
 
-    position: int = 0  # arrivals
-    rows_in: int = 0  # with those that were dropped
+    position: int = 0  # rows that arrived, without those dropped for their time
+    rows_in: int = 0  # all rows, dropped ones too
     rows_null_time: int = 0
     rows_jumped: int = 0
 
@@ -187,13 +186,13 @@ class Stats:
     rows_held: int = 0  # kept now because they may still be shown
     rows_missed: int = 0  # with `error`: belonged in an answer, and were not shown
     groups: int = 0
-    queries_refused: int = 0  # changes of queries that could not be applied, and were skipped
+    queries_refused: int = 0  # changes of queries that Skyband could not apply and skipped
 
     def _repr_html_(self) -> str:
         return notebook.page("Rows so far", notebook.facts(self.told()))
 
     def told(self) -> dict[str, int]:
-        """The counts by readable name: rows in, used and held, and every other count that is not zero."""
+        """The counts by readable name: rows in, used and held, and all other counts that are not zero."""
         always = ("rows_in", "rows_used", "rows_held")
         found = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name.replace("_", " "): value for name, value in found.items() if value or name in always}

@@ -1,7 +1,7 @@
-"""The chooser: of the algorithms that can answer a query, the cheapest. EXPLAIN prints its decision.
+"""The chooser finds the cheapest algorithm that can answer a query. EXPLAIN prints its decision.
 
-A query that runs asks only the candidates, and of these only what decides: each one's refusal, the cost of a row, and
-the rows held by those that cost about the same. The table of EXPLAIN is made when somebody reads it.
+For a query that runs, it asks each candidate only what decides: whether it refuses the query, what a row costs and, if
+several cost about the same, how many rows they hold. It makes EXPLAIN's table of all candidates when somebody reads it.
 
 The cost of a row comes from `skyband calibrate` or, if nobody has measured the algorithm, from the algorithm's own
 `expected_ns`.
@@ -20,7 +20,7 @@ from skyband.core.registry import Algorithm
 from skyband.errors import InvalidQuery
 from skyband.windows import Ticks
 
-S = TypeVar("S")  # what the problem calls a query in numbers
+S = TypeVar("S")  # the problem's Spec: a query in numbers
 AnyAlgorithm: TypeAlias = Algorithm[Any, Any]
 
 BY_NAME = "named in the query"
@@ -30,13 +30,13 @@ class WindowRows(NamedTuple):
     """How many rows a window holds."""
 
     rows: float
-    assumed: bool  # nobody said it
+    assumed: bool  # is this a default, because nobody has given the number?
 
     @classmethod
-    def of(cls, window: Ticks, said: float | None, otherwise: int) -> WindowRows:
-        """As somebody said, or as a window of arrivals knows, or else as is assumed."""
+    def of(cls, window: Ticks, given: float | None, default: int) -> WindowRows:
+        """Use the given number; if there is none, the size of a window of arrivals; if it has none, the default."""
         known = window.known_rows
-        return cls(float(said or known or otherwise), said is None and known is None)
+        return cls(float(given or known or default), given is None and known is None)
 
 
 def _unknown(name: str) -> float:
@@ -45,34 +45,34 @@ def _unknown(name: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Chooser(Generic[S]):
-    """Chooses the algorithm of one query. A problem says what is different about its choice; the rest is here."""
+    """Chooses the algorithm of one query. The fields are what differs between problems."""
 
     spec: S
     window: WindowRows
-    candidates: Sequence[AnyAlgorithm]  # what can be chosen
-    reason: Callable[[Choice, Sequence[Choice]], str]  # for the choice, among the costs of all that can answer
-    measured_ns: Callable[[str], float] = _unknown  # of a row, by the algorithm's name; NaN: nobody has measured it
-    why_not: Callable[[AnyAlgorithm], str | None] | None = None  # it is not chosen, if that is more than it refuses
-    shows_rows: bool = True  # do candidates differ in the rows that they hold?
-    near: float = 1.0  # how many times the least may cost what holds fewer rows
+    candidates: Sequence[AnyAlgorithm]
+    reason: Callable[[Choice, Sequence[Choice]], str]  # explains a choice, given the costs of all that can answer
+    measured_ns: Callable[[str], float] = _unknown  # the measured cost of a row, by algorithm; NaN: not measured
+    why_not: Callable[[AnyAlgorithm], str | None] | None = None  # replaces `refuses`, if a problem adds reasons
+    shows_rows: bool = True  # do the candidates differ in the rows that they hold?
+    near: float = 1.0  # a candidate may cost this many times the least if it holds fewer rows
 
     def cheapest(self) -> Plan:
-        """The cheapest candidate; of those about as cheap, the one that holds least."""
+        """Choose the cheapest candidate; among those that are about as cheap, the one that holds fewest rows."""
         able = [(each, self._ns(each, each.name)) for each in self.candidates if not self._refused(each)]
         chosen, ns = self._near_least(able)
         why = self.reason(Choice(chosen.name, ns=ns), [Choice(each.name, ns=cost) for each, cost in able])
         return self._plan(chosen, why, ns)
 
     def named(self, algorithm: AnyAlgorithm) -> Plan:
-        """The algorithm that the query names, whatever it costs."""
+        """Take the algorithm that the query names, whatever it costs; raise if it refuses the query."""
         if refused := algorithm.refuses(self.spec):
             possible = ", ".join(each.name for each in self.candidates if not self._refused(each))
             raise InvalidQuery(f"{algorithm.name!r} cannot answer this: {refused}. Possible here: {possible}.")
         return self._plan(algorithm, BY_NAME, self._ns(algorithm, algorithm.base))
 
     def _near_least(self, able: Sequence[tuple[AnyAlgorithm, float]]) -> tuple[AnyAlgorithm, float]:
-        """Of those that cost at most `near` times the least, the one that holds fewest rows; where nobody knows any
-        cost, of all."""
+        """Among candidates that cost at most `near` times the least, find the one that holds fewest rows. If no cost is
+        known, all are compared."""
         least = min((ns for _, ns in able if not math.isnan(ns)), default=math.nan)
         near_it = [each for each in able if each[1] <= self.near * least] or able
         return near_it[0] if len(near_it) == 1 else min(near_it, key=lambda each: self._rows(each[0]))

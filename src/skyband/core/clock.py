@@ -1,4 +1,5 @@
-"""The one clock: windows of every kind become moments at which rows begin to live, rows end, and answers are due.
+"""The one clock. It turns windows of every kind into moments: when a row begins to live, when it dies, and when an
+answer is due.
 
     window                    the clock is             a row begins                 and lives while the clock is at most
     each arrival, by count    arrivals so far          with its arrival             its number + size
@@ -6,12 +7,12 @@
     slides, by count          the end of a window      with its first window        the end of its last window
     slides, by value          the end of a window      with its first open window   the end of its last window
 
-Rows are numbered from 0 by count. A window that slides ends on a multiple of `every` and holds what is in
-[end - size, end); a landmark window holds all that is before its end. By value a window closes when the watermark, the
-largest time seen less `lateness`, reaches its end; by count it closes with its last arrival. A row is late when the
-last window that would hold it has closed.
+By count, rows are numbered from 0. A window that slides ends at a multiple of `every` and holds the rows in
+[end - size, end); a landmark window holds all rows before its end. By value, a window closes when the watermark reaches
+its end; the watermark is the largest time seen minus `lateness`. By count, it closes with its last arrival. A row is
+late if the last window that would hold it has closed.
 
-Drivers ask the clock, and algorithms ask their driver: neither decides by itself what kind of window it has.
+Drivers ask the clock, and algorithms ask their driver. No other code looks at the kind of the window.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Run(NamedTuple):
 
     first: int
     end: int
-    closed: int  # windows that end here or before have closed when the first of them has come
+    closed: int  # when the first of these rows has come, every window that ends here or before has closed
 
 
 def first_ends(time: Ints, every: int) -> Ints:
@@ -48,18 +49,18 @@ def first_ends(time: Ints, every: int) -> Ints:
 
 
 def last_ends(time: Ints, size: int, every: int) -> Ints:
-    """The end of the last window that holds each row; LATEST for a landmark window, of which some end after FOREVER."""
+    """The end of the last window that holds each row; LATEST for landmark windows, which have no last one."""
     return np.full(len(time), LATEST) if size >= FOREVER else (time + size) // every * every
 
 
 def earliest_times(first: Ints, last: Ints, size: int, every: int) -> Ints:
-    """The earliest time that is in the windows from the one that ends at `first` to the one that ends at `last`."""
+    """The earliest time in the windows that end at `first`, at `last` and in between."""
     times: Ints = first - every
     return times if size >= FOREVER else np.maximum(times, last - size)
 
 
 def next_due(end: int, every: Ints) -> Ints:
-    """When queries with slides of their own are answered next, from the window on that ends at `end`."""
+    """For queries with slides of their own (`every`): the end of the next window that answers each, from `end` on."""
     due: Ints = -(-end // every) * every
     return due
 
@@ -67,42 +68,42 @@ def next_due(end: int, every: Ints) -> Ints:
 class WindowClock:
     """How far rows and windows have come.
 
-    Rows move it in two steps, since what happens to a row depends on the clock before it: `now_after` and
-    `closed_after` say where the clock stands after each row, and `move_to` moves it there.
+    A batch moves it in two steps, because what happens to a row depends on the clock before it: `now_after` and
+    `closed_after` compute where the clock stands after each row, and `move_to` moves it there.
     """
 
     def __init__(self, window: Ticks, *, streams: int = 1, idle_after: int = 0) -> None:
-        """`idle_after`: with several streams, how far one may be behind the others and still be waited for."""
+        """`idle_after`: with several streams, how far one may be behind the others before they stop waiting for it."""
         self.window = window
         self.endless, self.slides = window.endless, window.slides
         self.waits = window.closes_by_value
-        self.numbered = window.by_count  # what the window measures of a row is its number among all, or of its group
+        self.numbered = window.by_count  # does the window measure a row's number, among all rows or in its group?
         self.late = 0  # rows dropped because every window that would hold them had closed
         self.unranked = 0  # rows that took their place in a window, but have no score
         self.arrivals = 0
         self.now = -FOREVER  # by value the largest time seen; by count the number of the last arrival
         # Every window that ends here or before has closed.
         self.closed = -FOREVER // window.every * window.every if self.waits else 0
-        self._earliest = LATEST  # landmark: the smallest time of a row that has begun
-        self._latest_end = self.closed  # the end of the last window that a row which has begun makes worth closing
+        self._earliest = LATEST  # landmark: the smallest time of the rows so far
+        self._latest_end = self.closed  # the end of the last window that shows something because of a row so far
         self._idle_after = idle_after
-        self._reached = np.full(streams if idle_after else 0, -FOREVER)  # by stream: the largest time seen
+        self._reached = np.full(streams if idle_after else 0, -FOREVER)  # the largest time seen, by stream
 
     # -- rows come ----------------------------------------------------------------------------------------------------
 
     def measured(self, time: Ints, count: int) -> Ints:
-        """What the window measures of `count` rows that come next: their times, or by count their numbers."""
+        """What the window measures of the next `count` rows: by value their times, by count their numbers."""
         return np.arange(self.arrivals, self.arrivals + count) if self.window.by_count else time
 
     def now_after(self, measured: Ints) -> Ints:
-        """What `now` is after each of these rows."""
+        """Where `now` is after each of these rows."""
         if self.window.by_count:
             return measured
         now: Ints = np.maximum.accumulate(measured)
         return np.maximum(now, self.now, out=now)
 
     def closed_after(self, now: Ints) -> Ints:
-        """What `closed` is when each row has come; by count, before the window closes of which it is the last."""
+        """Where `closed` is after each row. By count, the window that ends with a row has not closed yet."""
         window, closed = self.window, self.closed
         if window.by_count:
             return now // window.every * window.every
@@ -115,24 +116,24 @@ class WindowClock:
         return max(now - self.window.lateness, -FOREVER) // self.window.every * self.window.every
 
     def slowest_after(self, now: Ints, time: Ints, stream: npt.NDArray[np.int32]) -> Ints:
-        """How far all streams have come after each row, but for those that are too far behind the first."""
+        """After each row: how far the slowest stream has come, of those that the others still wait for."""
         if not self._idle_after or not len(now):
             return now
         behind = now
         for s in range(len(self._reached)):
-            # A batch may start with a row that is behind its stream: the stream stays where it was.
+            # A batch may start with a row behind its stream; the stream stays where it was.
             mine = np.maximum.accumulate(np.maximum(np.where(stream == s, time, -FOREVER), self._reached[s]))
             self._reached[s] = mine[-1]
             behind = np.minimum(behind, mine)
         return np.maximum(behind, now - self._idle_after)
 
     def move_to(self, now: int, *, arrivals: int = 0) -> None:
-        """So many rows have come, and the clock is here."""
+        """Move the clock to `now`, after `arrivals` more rows."""
         self.now = max(self.now, now)
         self.arrivals += arrivals
 
     def runs(self, closed: Ints) -> list[Run]:
-        """Cut a batch where windows close."""
+        """Cut a batch at the rows with which windows close."""
         cuts = (np.flatnonzero(closed[1:] != closed[:-1]) + 1).tolist()
         starts = [0, *cuts]
         return [Run(*run) for run in zip(starts, [*cuts, len(closed)], closed[starts].tolist(), strict=True)]
@@ -140,7 +141,7 @@ class WindowClock:
     # -- when each row lives ------------------------------------------------------------------------------------------
 
     def first_moments(self, measured: Ints, closed: Ints | int) -> Ints:
-        """With a slide: the end of the first window that holds each row and was open when it came."""
+        """With a slide: the end of the first window that holds each row and is open when the row comes."""
         return np.maximum(first_ends(measured, self.window.every), closed + self.window.every)
 
     def last_moments(self, measured: Ints) -> Ints:
@@ -152,9 +153,10 @@ class WindowClock:
         return measured + (self.window.size - (not self.window.by_count))
 
     def in_time(self, measured: Ints, clock: Ints, last: Ints | None = None) -> npt.NDArray[np.bool_] | None:
-        """Which rows are not late, when `closed`, or without a slide `now`, is as `clock` says; None: all of them.
+        """Find the rows that are not late, and count the others. None: no row is late.
 
-        Those that are late are counted. `last`: their last moments, if they are known already.
+        `clock` is `closed`, or without a slide `now`, after each row; `last` has the rows' last moments, if the caller
+        knows them already.
         """
         if self.endless or self.window.by_count:
             return None
@@ -165,53 +167,53 @@ class WindowClock:
         return found if late else None
 
     def begin(self, measured: Ints) -> None:
-        """Rows begin to live, or to wait for it: the windows that hold them are worth closing."""
+        """Note that these rows begin to live, or will: the windows that hold them are worth closing."""
         if not len(measured):
             return
         latest, self._earliest = int(measured.max()), min(self._earliest, int(measured.min()))
         self._latest_end = max(self._latest_end, self.next_end, self._end_of(latest))
 
     def _end_of(self, time: int) -> int:
-        """The end of the last window that shows something because of a row of this time."""
+        """The end of the last window that shows something because of a row with this time."""
         every = self.window.every
-        # A landmark window holds all rows; what is new is what makes another one worth closing.
+        # Every landmark window holds all rows so far, so only a new row makes another one worth closing.
         return (time // every + 1) * every if self.endless else (time + self.window.size) // every * every
 
     def starts_at(self, now: Ints) -> Ints:
-        """Without a slide: the first time that the window holds when `now` is each of these."""
+        """Without a slide: the first time that the window holds, for each of these values of `now`."""
         return np.full(len(now), EARLIEST) if self.endless else now - (self.window.size - 1)
 
     def arrived(self, now: Now) -> Now:
-        """Without a slide: what the answer is called when `now` is this."""
+        """Without a slide: the `at` of the answer that is due at this `now`."""
         return now + 1 if self.window.by_count else now
 
     # -- which window closes ------------------------------------------------------------------------------------------
 
     @property
     def next_end(self) -> int:
-        """The end of the window that closes next, whether it holds a row or not."""
+        """The end of the next window, whether it holds a row or not."""
         return self.closed + self.window.every
 
     def start_of(self, end: int, size: int | None = None) -> int:
-        """Of the window that ends here, or of one of this size: the first time that it holds."""
+        """The first time in the window that ends here; `size` replaces the size of the window."""
         size = self.window.size if size is None else size
         return EARLIEST if size >= FOREVER else max(EARLIEST, end - size)
 
     @property
     def next_start(self) -> int:
-        """The first time that a window still holds that has not closed."""
+        """The first time in any window that is still open."""
         return self.start_of(self.next_end if self.slides else self.now + 1)
 
     @property
     def live_from(self) -> int:
-        """With a slide: rows before this are in no open window, nor among the last `size`."""
+        """With a slide: rows before this time are in no open window, and not among the last `size`."""
         return self.start_of(min(self.next_end, self.now + 1))
 
     def worth_closing(self, earliest_live: Callable[[], int], *, takes_back: bool) -> int | None:
-        """The end of the earliest open window that has something to show, if only rows leaving.
+        """The end of the earliest open window that has something to show, even if only leaving rows; None if none has.
 
-        `takes_back`: did the last answer show rows that the next one may have to take back? `earliest_live` finds the
-        earliest time of a row that is in the next window or a later one; LATEST: there is none.
+        `takes_back`: did the last answer show rows that the next one may take back? `earliest_live` finds the earliest
+        time of a row in the next window or a later one, or LATEST.
         """
         if takes_back or (self.window.by_count and self.arrivals):
             return self.next_end
@@ -219,9 +221,9 @@ class WindowClock:
         return None if earliest == LATEST else max(self.next_end, (earliest // every + 1) * every)
 
     def close_until(self, until: int, worth_closing: Callable[[], int | None], close: Callable[[int], object]) -> None:
-        """Close the windows that end at `until` or before; those without something to show are passed over.
+        """Close the windows that end at `until` or before, and pass over those that have nothing to show.
 
-        `worth_closing` finds the end of the next one that has something to show, and `close` closes it.
+        `worth_closing` finds the end of the next window that has something to show, and `close` closes it.
         """
         while (end := worth_closing()) is not None and end <= until:
             self.closed = end - self.window.every
@@ -230,19 +232,19 @@ class WindowClock:
         self.closed = max(self.closed, until)
 
     def watermark_end(self, watermark: int) -> int:
-        """No row before the watermark is waited for any more: up to here windows have closed then."""
+        """The end of the last window that closes when the watermark is here."""
         return max(self.closed, max(watermark, -FOREVER) // self.window.every * self.window.every)
 
     @property
     def arrived_end(self) -> int:
-        """By count: up to here windows have closed with the arrivals so far."""
+        """By count: the end of the last window that has closed with the arrivals so far."""
         return self.arrivals // self.window.every * self.window.every
 
     @property
     def finish_end(self) -> int:
-        """Up to where windows close when the input is over: every window by value that holds a row.
+        """The end of the last window that closes when the input ends: by value, the last one that holds a row.
 
-        The latest row is in the last of them, also if it has no score and so never began.
+        The latest row counts even if it has no score and so never began to live.
         """
         if not self.waits or self.now == -FOREVER:
             return self.closed
@@ -251,18 +253,18 @@ class WindowClock:
     # -- questions right now ------------------------------------------------------------------------------------------
 
     def answered_at(self, closing: Callable[[], int | None]) -> int | None:
-        """What the answer right now is called; with a slide, the answer of the window that closes next.
+        """The `at` of an answer now; with a slide, that of the window that closes next.
 
-        `closing` finds the end of that window by value; None: there is none.
+        `closing` finds the end of that window by value; None: no window will close.
         """
         if self.window.by_count:
             return self.arrived_end + self.window.every if self.slides else self.arrivals
         return closing() if self.slides else self.now
 
     def spans(self, size: Ints, groups: int, closing: Callable[[], int | None], arrivals: Ints | None = None) -> Spans:
-        """What ad-hoc questions of these sizes cover, for each of so many groups.
+        """The times that ad-hoc questions of these sizes cover, for each group.
 
-        `arrivals`: of each group, where every group counts its own.
+        `arrivals` are those of each group, if every group counts its own.
         """
         window, spans = self.window, Spans.room(groups, len(size))
         if window.by_count:
@@ -276,12 +278,12 @@ class WindowClock:
         return spans
 
     def closed_by(self, arrivals: Ints) -> Ints:
-        """What `closed` is, of each group: those that count their own `arrivals`, or as many that share this clock."""
+        """Where `closed` is for each group; by count from its own `arrivals`, by value the same for all."""
         every = self.window.every
         return arrivals // every * every if self.window.by_count else np.full(len(arrivals), self.closed)
 
     def reach(self, size: Ints, arrivals: Ints) -> tuple[Ints, Ints]:
-        """With a slide: from when on questions of these sizes ask, and what `closed` is, of groups that have had rows.
+        """With a slide: the first time that questions of these sizes cover, and `closed`, for groups that had rows.
 
         Both are by group, then by question. Groups that share this clock count as one.
         """
@@ -295,7 +297,7 @@ class WindowClock:
         return np.array([*numbers, *self._reached], np.int64)
 
     def validate(self, saved: Saved, name: str, state: Ints, *, alone: bool = True) -> None:
-        """State what `restore` needs of these numbers. `alone`: nothing but its rows moves the clock."""
+        """Check what `restore` relies on. `alone`: only the operator's own rows move the clock."""
         saved.promise(state.shape == (7 + len(self._reached),), f"{name!r} is the clock of other streams")
         now, closed, _, latest_end = (int(number) for number in state[3:7])
         saved.counts(name, state[:3])
@@ -306,7 +308,7 @@ class WindowClock:
             return
         every = self.window.every
         saved.promise(closed % every == 0 and latest_end % every == 0, f"{name!r} has closed where no window ends")
-        # Beyond these, closing windows would go on for ever.
+        # With a later end, closing windows would never stop.
         last = max(closed + every, self._end_of(now))
         saved.promise(latest_end <= last, f"{name!r} has windows to close after {last}, the last that holds a row")
         if alone and self.window.lateness < FOREVER:

@@ -1,5 +1,5 @@
-"""Files of measured costs. The package contains files from another machine; `skyband calibrate` measures on this one
-and saves them in the user's cache. Only their ratios matter for a choice.
+"""Files of measured costs. The package ships files from another machine; `skyband calibrate` measures on this one and
+saves its files in the user's cache. Only ratios of costs matter for a choice.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ def _two_fields(costs: Any) -> tuple[str, Any]:
 
 @dataclass(frozen=True)
 class File(Generic[Costs]):
-    """The file of one problem's costs, which are known by a machine and nanoseconds."""
+    """The cost file of one problem: the machine, and nanoseconds at each point of a grid."""
 
     problem: str
-    grid: Mapping[str, Any]  # the points at which they are measured
-    command: str  # measures them anew
+    grid: Mapping[str, Any]  # the points at which costs are measured
+    command: str  # the command that measures them again
     costs: Callable[[str, Any], Costs]
-    parts: Callable[[Costs], tuple[str, Any]] = _two_fields  # what `costs` is made of
+    parts: Callable[[Costs], tuple[str, Any]] = _two_fields  # the inverse of `costs`: machine and nanoseconds
 
     def cache_file(self) -> Path:
-        """Where figures of this machine are kept."""
+        """The file with the costs of this machine."""
         return cache_folder() / f"costs-{self.problem}.json"
 
     def shipped_file(self) -> Path:
-        """Those that come with the package."""
+        """The file that comes with the package."""
         return Path(__file__).parents[1] / "problems" / self.problem / "costs.json"
 
     def write(self, costs: Costs, path: Path) -> None:
@@ -72,7 +72,7 @@ class File(Generic[Costs]):
         return self.costs(machine, ns)
 
     def known(self) -> Costs:
-        """The figures of this machine or, until there are any that can be used, those that come with the package."""
+        """Read the costs of this machine; if there are none, or they cannot be used, those of the package."""
         try:
             return self.read(self.cache_file())
         except SkybandError:
@@ -80,7 +80,7 @@ class File(Generic[Costs]):
 
 
 def _text(value: Any, indent: str = "") -> str:
-    """As JSON, with tables of figures on one line each: a file that a change shows few lines of."""
+    """Write JSON with each innermost table on one line, so that a new measurement changes few lines."""
     if _depth(value) <= 2:
         return json.dumps(value)
     inner = indent + " "
@@ -91,7 +91,7 @@ def _text(value: Any, indent: str = "") -> str:
 
 
 def _depth(value: Any) -> int:
-    """How many tables are within one another; whatever has a name counts as many."""
+    """How deeply lists are nested; a mapping counts as three levels."""
     if isinstance(value, Mapping):
         return 3
     return 1 + max(map(_depth, value), default=0) if isinstance(value, list | tuple) else 0

@@ -1,7 +1,7 @@
-"""What the drivers of all problems with one window share: the part of the protocol that closes windows.
+"""The base of all drivers of problems with one window: it closes windows.
 
-A driver takes rows in. When the clock says that a window closes, `_close_window` writes what it shows, and
-`_take_answer` gives all that was written since.
+A driver takes rows. When the clock says that a window closes, `_close_window` writes the window's answer, and
+`_take_answer` returns everything written since the last call.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ AnswerT = TypeVar("AnswerT")
 
 
 class Driver(ABC, Generic[AnswerT]):
+    """The part of the operator protocol that needs only the clock."""
+
     def __init__(self, windows: WindowClock) -> None:
         self._windows = windows
 
@@ -38,35 +40,35 @@ class Driver(ABC, Generic[AnswerT]):
     def next_close(self) -> int | None:
         return self._worth_closing() if self._windows.waits else None
 
-    # -- below: what a driver or its algorithm says -------------------------------------------------------------------
+    # -- a driver or its algorithm implements these -------------------------------------------------------------------
 
     @abstractmethod
     def _take_answer(self) -> AnswerT:
-        """What was written since the last answer was taken."""
+        """Return what was written since the last call."""
 
     def _close_window(self, end: int) -> None:
-        """The window that ends here closes: write what it shows."""
+        """Write the answer of the window that ends here."""
         raise AssertionError("a driver without it closes windows in a loop of its own")
 
     def _earliest_live(self) -> int:
-        """The earliest time of a row that is in the next window or a later one; LATEST: there is none."""
+        """The earliest time of a row in the next window or a later one; LATEST if there is none."""
         raise AssertionError("a driver without it closes windows in a loop of its own")
 
     def _takes_back(self) -> bool:
-        """Did the last answer show rows that the next one may have to take back?"""
+        """Did the last answer show rows that the next one may take back?"""
         return False
 
-    # -- a driver with a loop of its own that closes many windows has these two instead -------------------------------
+    # -- a driver that closes many windows in a loop of its own overrides these instead -------------------------------
 
     def _worth_closing(self) -> int | None:
-        """The end of the earliest open window that has something to show, if only rows leaving."""
+        """The end of the earliest open window that has something to show, even if only leaving rows; None if none."""
         return self._windows.worth_closing(self._earliest_live, takes_back=self._takes_back())
 
     def _close_until(self, until: int) -> None:
-        """Close every window that ends here or before; those that have nothing to show are passed over."""
+        """Close the windows that end here or before, and pass over those that have nothing to show."""
         if until > self._windows.closed:
             self._windows.close_until(until, self._worth_closing, self._close_window)
 
     def _finish_end(self) -> int:
-        """Up to where windows close when the input is over."""
+        """The end of the last window that closes when the input ends."""
         return self._windows.finish_end

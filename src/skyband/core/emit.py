@@ -1,11 +1,11 @@
 """The emit modes: which part of each answer a query emits.
 
-    windows    all of it, when its window closes
-    changes    the rows that enter it, and the rows that leave the previous answer
+    windows    the whole answer, when its window closes
+    changes    the rows that enter the answer, and the rows of the previous answer that leave
     entries    each row once, when it first enters
 
-Only this module knows the modes by name. Queries keep the name and operators its code; both ask the same three
-questions. `kernels/emit.py` has the loop that compares two answers.
+Only this module knows the modes by name. Queries keep a mode's name and operators its code; three questions about a
+mode exist for both. `kernels/emit.py` has the loop that compares two answers.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Emit = Literal["windows", "changes", "entries"]
 
 MODES: Final[tuple[Emit, ...]] = get_args(Emit)
 WINDOWS, CHANGES, ENTRIES = range(3)  # the code of each, for kernels
-WHOLE: Final = MODES[WINDOWS]  # the mode in which an answer is given as it is,
-WHOLE_CODE: Final = WINDOWS  # and its code, which operators take for granted
-ENTER, LEAVE = np.int8(1), np.int8(-1)  # what an entry of an answer says of its row
+WHOLE: Final = MODES[WINDOWS]  # the mode that emits whole answers,
+WHOLE_CODE: Final = WINDOWS  # and its code, for operators that know no other mode
+ENTER, LEAVE = np.int8(1), np.int8(-1)  # whether a row enters the answer or leaves it
 
-# What each mode puts before the other columns.
+# The columns that each mode puts before the others.
 LEAD: Final[dict[str, list[str]]] = {
     "windows": ["window_start", "window_end"],
     "changes": ["at", "change"],
@@ -36,49 +36,49 @@ LEAD: Final[dict[str, list[str]]] = {
 
 @inlined
 def is_whole(emit: int) -> bool:
-    """Is the answer given as it is? Then nothing of the one before need be remembered."""
+    """Does the mode emit whole answers? Then the operator need not remember the previous one."""
     return emit == WINDOWS
 
 
 @inlined
 def takes_back(emit: int) -> bool:
-    """Is it said what leaves? Then the last answer is kept, and may have to be taken back when nothing else happens."""
+    """Does the mode emit rows that leave? Then the operator keeps its last answer."""
     return emit == CHANGES
 
 
 @inlined
 def is_once(emit: int) -> bool:
-    """Is each row given once? Then it is marked when it has been."""
+    """Does the mode emit each row only once? Then the operator marks the rows that it has emitted."""
     return emit == ENTRIES
 
 
 def code_of(emit: Emit) -> int:
-    """A mode in numbers."""
+    """The code of a mode."""
     return MODES.index(emit)
 
 
 def gives_windows(emit: str | None) -> bool:
-    """As `is_whole` of a query's word: are its answers final? What changes is said again and again."""
+    """`is_whole` for a mode's name. Only whole answers are final."""
     return emit == "windows"
 
 
 def gives_changes(emit: str | None) -> bool:
-    """As `takes_back` of a query's word."""
+    """`takes_back` for a mode's name."""
     return emit == "changes"
 
 
 def gives_entries(emit: str | None) -> bool:
-    """As `is_once` of a query's word."""
+    """`is_once` for a mode's name."""
     return emit == "entries"
 
 
 def check_emit(emit: object, window: Window) -> Emit:
-    """The mode that a user asked for, or the one that fits the window."""
+    """Return the mode that the user chose, or the default for the window."""
     return mode_of(emit, slides=window.every is not None)
 
 
 def mode_of(emit: object, *, slides: bool, no_entries: str = "") -> Emit:
-    """As `check_emit`. `no_entries`: why nothing can be given once, if it cannot."""
+    """The same, given whether the window slides. `no_entries` says why the problem has no mode "entries", if so."""
     if emit is None:
         return "windows" if slides else "changes"
     possible = MODES[:ENTRIES] if no_entries else MODES

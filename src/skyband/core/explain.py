@@ -1,4 +1,4 @@
-"""EXPLAIN: the planner's steps as text."""
+"""EXPLAIN: shows the steps of the planner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Explanation:
     query: Query
     plan: Plan
     steps: tuple[Step, ...]
-    measured: Measured | None = None  # of EXPLAIN ANALYZE: what it did
+    measured: Measured | None = None  # from EXPLAIN ANALYZE
 
     def __str__(self) -> str:
         return "\n".join(
@@ -74,7 +74,7 @@ def explain(
 
 
 def explained(draft: Draft) -> Explanation:
-    """The same for a draft, which may also have the inputs' schemas and the measurements of a run."""
+    """Explain a draft, which may know the inputs' schemas and the measurements of a run."""
     done = planned(draft)
     assert done.plan is not None
     steps = (*done.steps, *(Step("then", f"{asked}, of the lines of each window") for asked in done.then))
@@ -84,7 +84,7 @@ def explained(draft: Draft) -> Explanation:
 
 
 def analyzed(draft: Draft, measured: Measured) -> Explanation:
-    """The same, with measurements beside the estimates."""
+    """Explain a draft with measurements beside the estimates."""
     return explained(replace(draft, measured=measured))
 
 

@@ -20,7 +20,7 @@ _NOT_WINDOWS: Final = ("problem", "source", "gives", "names", "algorithm", "plan
 
 
 def page(title: str, *parts: str) -> str:
-    """A heading and what stands under it."""
+    """A heading with parts below it."""
     return (
         f'<div style="{_STYLE}"><div style="font-weight:650;font-size:14px">{escape(title)}</div>{"".join(parts)}</div>'
     )
@@ -62,7 +62,7 @@ def plan_nodes(plan: Plan, steps: Iterable[Step]) -> list[PlanNode]:
 
 
 def plan_html(title: str, plan: Plan, steps: Iterable[Step]) -> str:
-    """The plan as a graph, and what else was considered with its cost."""
+    """The plan as a graph, and the other candidates with their costs."""
     steps = list(steps)
     others = [f"{step.name}: {step.said}" for step in steps if step.name in ("on Spark", "ran") and step.said]
     notes = "".join(f'<div style="opacity:.75;margin-top:4px">{escape(note)}</div>' for note in others)

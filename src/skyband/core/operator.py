@@ -1,7 +1,7 @@
 """The one protocol of all operators: flat arrays in, flat arrays out.
 
-An operator sees scores, times, group codes and arrival positions, never rows: the engine keeps the rows whose positions
-the operator holds, and looks them up when they are answered.
+An operator sees scores, times, group codes and arrival positions, never rows. The session keeps the rows whose
+positions the operator holds, and looks them up when an answer shows them.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Answer(NamedTuple):
-    """What became known: one entry per row shown, in the order in which it became known.
+    """The rows that an operator shows, one entry each, in the order in which it found them.
 
-    What becomes known at once is ordered by group, then leaving before entering, then rank.
+    Entries of the same moment are ordered by group, then leaving before entering, then rank.
     """
 
-    at: Ints  # by value: the window's end, or now; by count: arrivals so far (of the group)
+    at: Ints  # by value: the window's end, or now; by count: the arrivals so far (of the group)
     group: Codes
-    rank: Codes  # 1 is best; of a row that leaves, the rank it had
+    rank: Codes  # 1 is best; a row that leaves has the rank that it had
     score: Floats
     position: Ints  # the row's arrival
     change: npt.NDArray[np.int8]  # ENTER or LEAVE
 
     @classmethod
     def of(cls, records: npt.NDArray[Any]) -> Answer:
-        """An answer from records of type ANSWER, which may be written over afterwards."""
+        """Copy records of type ANSWER into an answer; the caller may overwrite them afterwards."""
         if len(records) < MANY_RECORDS:
             return cls(*(records[name].copy() for name in cls._fields))
         columns = [np.empty(len(records), records.dtype[name]) for name in cls._fields]
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
     @classmethod
     def joined(cls, answers: Sequence[Answer]) -> Answer:
-        """Answers one after the other."""
+        """Concatenate answers."""
         if len(answers) == 1:
             return answers[0]
         if not answers:
@@ -55,11 +55,11 @@ class Answer(NamedTuple):
         return cls(*(np.concatenate(parts) for parts in zip(*answers, strict=True)))
 
     def take(self, which: Any) -> Answer:
-        """These of its entries, in this order."""
+        """Select these entries, in this order."""
         return Answer._make(column[which] for column in self)
 
 
-MANY_RECORDS = 1_000  # worth a loop that is compiled: it reads each record once, and not once for each of its fields
+MANY_RECORDS = 1_000  # from here on a compiled loop is faster: it reads each record once, numpy once for each field
 
 
 @kernel
@@ -70,7 +70,7 @@ def copy_columns(records, at, group, rank, score, position, change):  # type: ig
         score[i], position[i], change[i] = record.score, record.position, record.change
 
 
-# An answer while it is being written.
+# One entry of an answer, as the compiled loops write it.
 ANSWER = np.dtype(
     [
         ("at", np.int64),
@@ -78,7 +78,7 @@ ANSWER = np.dtype(
         ("rank", np.int32),
         ("score", np.float64),
         ("position", np.int64),
-        ("order", np.int64),  # the batch's row that made it known, where that is not the order of writing
+        ("order", np.int64),  # the batch's row that caused the entry, if entries are not written in that order
         ("change", np.int8),
     ],
     align=True,
@@ -91,63 +91,63 @@ K = TypeVar("K", contravariant=True)
 
 
 class Operator(Protocol[B, A, K]):
-    """One algorithm of any problem, running: it takes batches B in and gives answers A.
+    """A running algorithm of any problem: it takes batches B and returns answers A.
 
-    Windows, lateness and ties are as in docs/reference/semantics.md, for every algorithm alike.
+    Every algorithm treats windows, lateness and ties as docs/reference/semantics.md describes.
     """
 
     @property
     def late(self) -> int:
-        """Rows dropped so far because every window that would hold them had closed."""
+        """How many rows it has dropped because every window that would hold them had closed."""
         ...
 
     @property
     def unranked(self) -> int:
-        """Rows so far that took their place in a window but have no score."""
+        """How many rows have taken their place in a window but have no score."""
         ...
 
     def push(self, batch: B) -> A:
-        """Take rows in; answer what they make known."""
+        """Take rows, and return the answers that become due with them."""
         ...
 
     def advance(self, watermark: int) -> A:
-        """By value, with a slide: no row before `watermark` is waited for any more."""
+        """By value, with a slide: stop waiting for rows before `watermark`, and close the windows that end there."""
         ...
 
     def next_close(self) -> int | None:
-        """By value, with a slide: the end of the earliest open window that has something to show."""
+        """By value, with a slide: the end of the earliest open window that has something to show; None if none has."""
         ...
 
     def finish(self) -> A:
-        """The input is over: by value, close every window that holds a row. By count there is nothing to close."""
+        """End the input: by value, close every window that holds a row. By count, no window closes."""
         ...
 
     def top(self, k: int, size: int | None) -> A:
-        """The k best of the last `size` right now, for each group; None: of the window that closes next."""
+        """Rank the k best rows of the last `size` now, for each group; None: of the window that closes next."""
         ...
 
     def held(self) -> Ints:
-        """The positions of the rows whose columns an answer may still show, ascending; none, if it shows no rows."""
+        """The positions, ascending, of the rows that an answer may still show; empty if its answers show no rows."""
         ...
 
     def rows_held(self) -> int:
-        """How many rows are kept because they may still matter, or a little more: without counting them one by one."""
+        """How many rows it keeps, or a few more. This is cheap: it counts no rows one by one."""
         ...
 
     def compact(self, kept: K) -> None:
-        """Codes of groups, objects, colours, cells or queries are given anew: kept[i] becomes i, others are gone."""
+        """Renumber codes (of groups, objects, colours, cells or queries): kept[i] becomes i, and all others go."""
         ...
 
     def state(self) -> Arrays:
-        """Everything needed to go on elsewhere, as flat arrays; shares no memory with the operator."""
+        """Copy everything that `restore` needs into flat arrays, which share no memory with the operator."""
         ...
 
     def validate(self, saved: Saved) -> None:
-        """State what the arrays promise that `restore` takes, and refuse them if they break it."""
+        """Check that saved arrays keep the promises that `restore` relies on; raise if they break one."""
         ...
 
     def restore(self, state: Arrays) -> None:
-        """Become what `state` describes."""
+        """Continue from arrays that `state` returned."""
         ...
 
     def check(self) -> None:
@@ -156,7 +156,7 @@ class Operator(Protocol[B, A, K]):
 
 
 class ShowsNoRows:
-    """Of operators whose answers are made of numbers alone: there are no rows to keep for them."""
+    """Mixin for operators whose answers have only numbers, so that the session keeps no rows for them."""
 
     def held(self) -> Ints:
         return np.empty(0, np.int64)
@@ -164,11 +164,11 @@ class ShowsNoRows:
 
 @runtime_checkable
 class AnswersMany(Protocol):
-    """An operator that answers many ad-hoc questions at once for less than one by one."""
+    """An operator that can answer many ad-hoc questions at once, which is cheaper than one by one."""
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
-        """As `top` for each k[i] and size[i]; size 0: of the window that closes next.
+        """Answer `top(k[i], size[i])` for every i; size 0 means the window that closes next.
 
-        The answers one after the other, and where each starts among their rows and the last one ends.
+        Returns the answers one after the other, and the offsets at which each begins and the last one ends.
         """
         ...

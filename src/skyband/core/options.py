@@ -1,9 +1,9 @@
-"""Options of algorithms. An algorithm's `open` declares them: the type of an argument says what it may be.
+"""Options of algorithms. An algorithm's `open` declares them: the type of an argument declares its range.
 
     def open(spec: Spec, *, block: Count = 32768, gamma: Growth | None = None) -> Relaxed: ...
 
-`registry.find` finds an algorithm by its text, and reads and checks the options in the text here, and nowhere else.
-Options of queries are declared by the queries: see `core.query`.
+`registry.find` reads a text such as "relaxed(gamma=0.5)", and checks its options with this module. Queries declare
+their own options: see `core/query.py`.
 """
 
 from __future__ import annotations
@@ -17,27 +17,26 @@ from skyband.errors import InvalidQuery
 
 
 class Range(NamedTuple):
-    """From the least to the most; both are allowed."""
+    """From `least` to `most`, both included."""
 
     least: float
     most: float
 
 
-# Rows, entries and the like. The most is far more than is of use, and still cheap to make room for.
+# Counts of rows or entries. The limit is far beyond what is useful, and memory for it is still cheap.
 Count = Annotated[int, Range(1, 1_000_000)]
-CountOrNone = Annotated[int, Range(0, 1_000_000)]  # 0: none, or as many as is best
-Span = Annotated[
-    int, Range(0, 2**62)
-]  # in arrivals, or in ticks of the window's column; 0: what the algorithm finds best
-Parts = Annotated[int, Range(1, 512)]  # of the values of a column
-PartsOrBest = Annotated[int, Range(0, 512)]
+CountOrNone = Annotated[int, Range(0, 1_000_000)]  # 0: none, or the algorithm chooses
+# In arrivals, or in ticks of the window's column. 0: the algorithm chooses.
+TickSpan = Annotated[int, Range(0, 2**62)]
+Parts = Annotated[int, Range(1, 512)]  # into how many parts an algorithm cuts the values of a column
+PartsOrBest = Annotated[int, Range(0, 512)]  # 0: the algorithm chooses
 Growth = Annotated[float, Range(0, 1_000)]  # how much longer a list may become, as a share of it
 Deviations = Annotated[float, Range(0, 100)]
 Chance = Annotated[float, Range(1e-9, 0.5)]
 
 
 class AlgorithmOption(NamedTuple):
-    """What an algorithm takes under a name."""
+    """The name, type and range of one option of an algorithm."""
 
     name: str
     kind: type  # int or float
@@ -50,7 +49,7 @@ class AlgorithmOption(NamedTuple):
         return f"{what} from {least} to {most}"
 
     def read(self, text: str, algorithm: str) -> int | float:
-        """The number in a text as Python reads it, in this option's type, so that compiled code sees one type only."""
+        """Parse a number, always in this option's type, so that kernels are compiled for one type only."""
         try:
             number = self.kind(text)
         except ValueError:
@@ -61,7 +60,7 @@ class AlgorithmOption(NamedTuple):
 
 
 def declared(open: Callable[..., Any]) -> dict[str, AlgorithmOption]:
-    """The options of an algorithm, from the types of the arguments that its `open` takes by keyword only."""
+    """Read an algorithm's options from the annotations of the keyword-only arguments of its `open`."""
     types = get_type_hints(open, include_extras=True)
     arguments = inspect.signature(open).parameters.values()
     names = [each.name for each in arguments if each.kind is inspect.Parameter.KEYWORD_ONLY]
@@ -69,7 +68,7 @@ def declared(open: Callable[..., Any]) -> dict[str, AlgorithmOption]:
 
 
 def _declared(name: str, annotation: Any) -> AlgorithmOption:
-    for each in (annotation, *get_args(annotation)):  # one that may be None is a union of two
+    for each in (annotation, *get_args(annotation)):  # an option that may be None is annotated with a union
         if get_origin(each) is Annotated:
             kind, *said = get_args(each)
             if ranges := [about for about in said if isinstance(about, Range)]:

@@ -1,19 +1,19 @@
-"""Windows and emit, defined: what the page on semantics promises, in lists and loops that can be checked against it.
+"""The definition of windows and emit: each promise of the page on semantics as a few lines of plain Python.
 
     docs/reference/semantics.md                                             here
     a window ends at a multiple of `every`                                  `PlainWindow.end_after`
     it holds end - size <= value < end                                      `PlainWindow.holds`
-    without `every`, or asked now, there are the values after now - size    `PlainWindow.last`
+    without `every`, and for `top`, it holds the values after now - size    `PlainWindow.last`
     the watermark is the largest value seen minus `lateness`                `PlainWindow.arrive`
-    a row counts in those of its windows that are open when it comes        `Held.first`
+    a row counts in those of its windows that are open when it comes        `HeldRow.first`
     a row is late if every window that would hold it has closed             `PlainWindow.arrive`
     a window closes when the watermark reaches its end                      `closing`
     at the end of the input every window by value that holds a row closes   `PlainWindow.last_end`
-    windows, changes and entries show these rows of each answer             `PlainEmit.show`
+    windows, changes and entries show parts of each answer                  `PlainEmit.show`
 
-By count the value of a row is its number, from 0. The `recompute` of every problem is built on this module and adds
-what a row is, which of them are the best, and how an answer is written. All algorithms are compared with it. So it
-shares nothing with `core/clock.py`; it keeps every row that a window may still show, and it is slow.
+By count, the value of a row is its number, from 0. The `recompute` of every problem is built on this module, and adds
+what a row is, how rows are ranked, and how an answer is written. Tests compare all algorithms with it. So it shares no
+code with `core/clock.py`, keeps every row that a window may still show, and is slow.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ItemT = TypeVar("ItemT")  # what is ranked: a row, a pair of rows, an object
 BEFORE: Final = -2 * FOREVER  # before every value, and every watermark
 
 
-class Held(NamedTuple, Generic[RowT]):
+class HeldRow(NamedTuple, Generic[RowT]):
     """A row that some window may still show."""
 
     row: RowT
@@ -44,13 +44,13 @@ class Held(NamedTuple, Generic[RowT]):
 
 
 class PlainWindow(Generic[RowT]):
-    """The rows of one window, in a list, in arrival order."""
+    """One window, and its rows in a list in arrival order."""
 
     def __init__(self, window: Ticks) -> None:
         self.size = math.inf if window.size >= FOREVER else window.size
         self.lateness = math.inf if window.lateness >= FOREVER else window.lateness
         self.every, self.by_count = window.every, window.by_count
-        self.rows: list[Held[RowT]] = []
+        self.rows: list[HeldRow[RowT]] = []
         self.late = 0
         self.unranked = 0
         self.arrivals = 0
@@ -64,7 +64,7 @@ class PlainWindow(Generic[RowT]):
         """The end of the first window that ends later than this."""
         return (value // self.every + 1) * self.every
 
-    def holds(self, end: int, held: Held[Any]) -> bool:
+    def holds(self, end: int, held: HeldRow[Any]) -> bool:
         """Does the row count in the window that ends here?"""
         return end - self.size <= held.value < end and held.first <= end
 
@@ -73,11 +73,12 @@ class PlainWindow(Generic[RowT]):
         return [held.row for held in self.rows if self.holds(end, held)]
 
     def last(self, size: float) -> list[RowT]:
-        """The rows of the last `size` right now."""
+        """The rows of the last `size`, now."""
         return [held.row for held in self.rows if held.value > self.now - size]
 
     def asked(self, size: int | None, *, showing: bool) -> tuple[int, list[RowT]]:
-        """What an answer right now is called, and its rows: of the last `size`, or of the window that closes next."""
+        """The `at` and the rows of an answer now: of the last `size`, or if it is None of the window that closes
+        next."""
         if size is None and self.every:
             end = self.next_end(showing=showing)
             return (BEFORE, []) if end is None else (end, self.live(end))
@@ -85,20 +86,21 @@ class PlainWindow(Generic[RowT]):
 
     @property
     def moment(self) -> int:
-        """What an answer right now is called, where none is due with a slide: by count, arrivals so far."""
+        """The `at` of an answer now that does not belong to a slide."""
         return self.arrivals if self.by_count else self.now
 
     # -- rows come ----------------------------------------------------------------------------------------------------
 
     def arrive(self, row: RowT | None, value: int, reached: int | None = None) -> bool:
-        """Take a row in; was it in time? None: it has no score, so it takes its place, and no window shows it.
+        """Take a row, and return whether it was in time. A row without a score is None: it takes its place in the
+        window, and no answer shows it.
 
-        `reached` is how far the input has come, where that is not the largest value seen.
+        `reached` is how far the input has come, if that is not the largest value seen.
         """
         value = self.arrivals if self.by_count else value
         self.arrivals += 1
         self.now = max(self.now, value)
-        if self.lateness < math.inf:  # else windows close only when somebody says so
+        if self.lateness < math.inf:  # otherwise only `advance` closes windows
             self.watermark = max(self.watermark, (self.now if reached is None else reached) - int(self.lateness))
         if self.every:
             first = self.end_after(max(value, self.watermark, self.closed))
@@ -108,7 +110,7 @@ class PlainWindow(Generic[RowT]):
             in_time = value > self.now - self.size
         self.late += not in_time
         if in_time and row is not None:
-            self.rows.append(Held(row, value, first))
+            self.rows.append(HeldRow(row, value, first))
         elif in_time:
             self.unranked += 1
         return in_time
@@ -117,23 +119,23 @@ class PlainWindow(Generic[RowT]):
 
     @property
     def due(self) -> int:
-        """Windows that end here or before close now: by count a window closes with its last row, not with the next."""
+        """Windows that end here or before close now. By count, a window closes with its last row."""
         return self.arrivals if self.by_count else self.watermark
 
     def next_end(self, *, showing: bool) -> int | None:
-        """The end of the earliest open window that holds a row; `showing`: or that takes back what is shown now."""
+        """The end of the earliest open window that holds a row or, if `showing`, that takes back the last answer."""
         following = self.end_after(self.closed)
         ends = [max(held.first, following) for held in self.rows if self.holds(max(held.first, following), held)]
         return min([*ends, following] if showing else ends, default=None)
 
-    def last_end(self, held: Held[Any]) -> int:
-        """The end of the last window that holds the row; of a landmark, of the first: later ones have nothing new."""
+    def last_end(self, held: HeldRow[Any]) -> int:
+        """The end of the last window that the row makes worth closing. A landmark window shows it once as new."""
         if self.size == math.inf:
             return held.first
         return (held.value + int(self.size)) // self.every * self.every
 
     def forget_before(self, end: int) -> None:
-        """Forget rows that are neither in the window that ends here, nor in a later one, nor in the last `size`."""
+        """Forget rows that are neither in the window that ends here, nor in a later one, nor among the last `size`."""
         self.rows = [
             held
             for held in self.rows
@@ -147,13 +149,14 @@ class PlainWindow(Generic[RowT]):
 
     def restore(self, state: Sequence[Any], read_row: Callable[[Sequence[Any]], RowT]) -> None:
         self.late, self.unranked, self.arrivals, self.now, self.watermark, self.closed, rows = state
-        self.rows = [Held(read_row(row), value, first) for row, value, first in rows]
+        self.rows = [HeldRow(read_row(row), value, first) for row, value, first in rows]
 
 
 def closing(windows: Sequence[PlainWindow[Any]], until: int, showing: Callable[[], bool]) -> Iterator[int]:
-    """The ends of the windows that close now, one after the other: those that end at `until` or before.
+    """Close the windows that end at `until` or before, and yield the end of each that has something to show.
 
-    Windows of several inputs close together. One without rows is passed over, unless it takes back what is shown.
+    Windows of several inputs close together. A window without rows is passed over, unless it takes back the last
+    answer.
     """
     while ends := [end for each in windows if (end := each.next_end(showing=showing())) is not None]:
         if min(ends) > until:
@@ -166,7 +169,7 @@ def closing(windows: Sequence[PlainWindow[Any]], until: int, showing: Callable[[
 
 
 class Line(NamedTuple, Generic[ItemT]):
-    """A line of an answer."""
+    """One entry of an answer."""
 
     at: int
     group: int
@@ -176,19 +179,21 @@ class Line(NamedTuple, Generic[ItemT]):
 
 
 class PlainEmit(Generic[ItemT]):
-    """What is said of each answer. `key` says which items are the same: in rows and pairs, their arrivals; `ranks` the
-    ranks of items that come best first."""
+    """Picks the lines of each answer that the query emits.
+
+    `key` identifies an item: a row or pair by its arrivals. `ranks` gives the ranks of items that come best first.
+    """
 
     def __init__(
         self, emit: int, key: Callable[[ItemT], tuple[int, ...]], ranks: Callable[[list[ItemT]], Sequence[int]]
     ) -> None:
         self._emit, self._key, self._ranks = emit, key, ranks
-        self.shown: dict[int, list[ItemT]] = {}  # with changes, by group: the last answer, if it is not empty
-        self.entered: set[tuple[int, ...]] = set()  # with entries: what has been shown
+        self.shown: dict[int, list[ItemT]] = {}  # changes: the last answer of each group, if it is not empty
+        self.entered: set[tuple[int, ...]] = set()  # entries: the keys of all items shown
         self.lines: list[Line[ItemT]] = []
 
     def show(self, at: int, group: int, best: list[ItemT]) -> None:
-        """These are the best now: say of them what the query asks for."""
+        """Add the lines that the query emits when these items are the best now."""
         entering = [Line(at, group, rank, item, ENTER) for rank, item in self._ranked(best)]
         if is_once(self._emit):
             entering = [line for line in entering if self._key(line.item) not in self.entered]
@@ -217,12 +222,12 @@ class PlainEmit(Generic[ItemT]):
 
 
 def saved(what: Any) -> Arrays:
-    """As JSON in an array of bytes, from which numbers come back as they were."""
+    """Save values as JSON in an array of bytes; whole numbers and floats keep their exact values."""
     return {"plain": np.frombuffer(json.dumps(what).encode(), np.uint8).copy()}
 
 
 def read(state: Arrays) -> Any:
-    """What was saved, with tuples for lists."""
+    """Read what `saved` wrote, with tuples instead of lists."""
     return _as_tuples(json.loads(state["plain"].tobytes()))
 
 

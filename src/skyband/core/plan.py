@@ -1,6 +1,6 @@
-"""Planning a query: what is known of its inputs, the steps so far, the plan that comes of them, and its windows.
+"""The values of planning: what is known about a query's inputs, the steps so far, and the plan.
 
-Draft ── a rule after the other (core/rules.py) ── Draft with Steps and a Plan ── EXPLAIN, a session
+Draft ── one rule after another (core/rules.py) ── Draft with Steps and a Plan ── EXPLAIN
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ TOOK_SNAPSHOT = "it took the snapshot"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One algorithm, or one plan of a join, considered."""
+    """An algorithm, or a plan of a join, that the chooser considered."""
 
     algorithm: str
     refused: str | None = None  # why it cannot answer the query
-    rows: float = math.nan  # expected to be held per group, on random order; NaN if it cannot, or if nobody knows
-    ns: float = math.nan  # expected to be spent on a row; NaN if it cannot, or if nobody knows
+    rows: float = math.nan  # rows that it will hold per group if scores come in random order; NaN: unknown, or refused
+    ns: float = math.nan  # nanoseconds that a row will cost; NaN: unknown, or refused
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will run, and what else was considered."""
+    """The algorithm that will run, and what else was considered."""
 
     algorithm: str
     why: str
     rows: float
     ns: float
     window_rows: float
-    assumed: bool  # nobody said how many rows a window holds, or what the inputs are like
+    assumed: bool  # is `window_rows`, or what the inputs are like, a default that nobody has given?
     consider: Callable[[], tuple[Choice, ...]] = field(default=tuple, compare=False, repr=False)
 
     @classmethod
     def fixed(cls, algorithm: str, why: str) -> Plan:
-        """Where nothing else can be considered."""
+        """A plan without alternatives."""
         return cls(algorithm, why, math.nan, math.nan, math.nan, False)
 
     @property
     def considered(self) -> tuple[Choice, ...]:
-        """What could have been chosen, the cheapest first. A query runs without it, so it is made when it is read."""
+        """All candidates, the cheapest first. A query runs without them, so they are computed when somebody asks."""
         return self.consider()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Without what was considered: Spark sends plans to its workers, and nobody reads it there."""
+        """Pickle without `considered`: Spark sends plans to its workers, where nobody reads it."""
         return Plan, (self.algorithm, self.why, self.rows, self.ns, self.window_rows, self.assumed)
 
     @property
@@ -62,12 +62,12 @@ class Plan:
 
     @property
     def assumption(self) -> str:
-        """Behind a number in words, that nobody has said it."""
+        """A remark to put behind a number that is a default."""
         return " (assumed)" if self.assumed else ""
 
 
 class Query(Protocol):
-    """What a user describes: a frozen dataclass of its problem."""
+    """What planning asks of a query."""
 
     @property
     def emit(self) -> str | None: ...
@@ -75,7 +75,7 @@ class Query(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that was decided, and what belongs to it."""
+    """One decision of the planner, as EXPLAIN prints it, with its details."""
 
     name: str
     said: str = ""
@@ -89,7 +89,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What is read of an input: some of its columns, of some of its rows."""
+    """The columns that a query reads from an input, and the condition that its rows must meet."""
 
     name: str
     schema: pa.Schema
@@ -99,14 +99,14 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a query did when it ran."""
+    """Measurements of a run, for EXPLAIN ANALYZE."""
 
     rows_in: int
     rows_late: int
     rows_out: int
     seconds: float
-    ns: float  # a row: half of the batches took no more
-    held_most: float  # NaN where nobody can see it
+    ns: float  # per row, in the median batch
+    held_most: float  # rows; NaN if the engine cannot see it
     held_mean: float
     rows_missed: int = 0  # with `error`
 
@@ -116,24 +116,24 @@ class Draft:
     """A query on its way to a plan."""
 
     query: Query
-    reads: tuple[Read, ...] = ()  # empty: nothing is known of the inputs
-    on_spark: bool | None = None  # None: nobody said
-    sieve: str | None = None  # where Spark rules rows out before the shuffle; None: nobody said
+    reads: tuple[Read, ...] = ()  # empty: the inputs are not known
+    on_spark: bool | None = None  # None: not known
+    sieve: str | None = None  # where Spark drops rows before the shuffle; None: not known
     window_rows: float | None = None
-    statistics: Mapping[str, Any] | None = None  # what each input is like, by its name, as its problem describes it
+    statistics: Mapping[str, Any] | None = None  # of each input, by its name, in the form of its problem
     measured: Measured | None = None
     plan: Plan | None = None
     steps: tuple[Step, ...] = ()
-    then: tuple[str, ...] = ()  # what is asked of the lines of each window, in words
+    then: tuple[str, ...] = ()  # in words: what a statement asks about the answer of each window
 
     @property
     def schemas(self) -> Mapping[str, pa.Schema] | None:
-        """The columns of the inputs, by name; None: they are not known."""
+        """The schemas of the inputs, by name; None if they are not known."""
         return {read.name: read.schema for read in self.reads} or None
 
     @property
     def schema(self) -> pa.Schema | None:
-        """The columns of the only input; None: they are not known, or there are several."""
+        """The schema of the only input; None if it is not known or there are several inputs."""
         return self.reads[0].schema if len(self.reads) == 1 else None
 
     def with_step(self, step: Step, **found: Any) -> Draft:
@@ -141,14 +141,16 @@ class Draft:
 
 
 def ticks_of(window: Window) -> Ticks:
-    """A window in numbers before its column is known. The planner only compares them with each other, so durations and
-    numbers mean the same to it."""
+    """A window in numbers, before the type of its column is known: durations in microseconds.
+
+    The planner only compares size and slide with each other, so their unit does not matter to it.
+    """
     size = FOREVER if window.size is None else _number(window.size)
     return Ticks(size, 0 if window.every is None else _number(window.every), 0, window.by_count)
 
 
 def in_panes(window: Window) -> str:
-    """The window in words, and how many panes it is cut into. All rows of a pane are in the same windows."""
+    """Describe the window and the number of its panes. All rows of a pane are in the same windows."""
     ticks = ticks_of(window)
     if not ticks.slides or ticks.endless:
         return str(window)

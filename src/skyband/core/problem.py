@@ -1,13 +1,13 @@
-"""A problem: all that is different between two kinds of query, for planning, EXPLAIN, SQL, pipelines and engines.
+"""The interface of a problem: everything that planning, EXPLAIN, SQL, pipelines and engines ask of a kind of query.
 
-A problem is a package `skyband.problems.<name>` whose `problem.py` has `PROBLEM`, an instance of `Problem`. Whoever has
-a query asks `registry.problem_of(query)`, and then knows nothing else of its kind:
+A problem is a package `skyband.problems.<name>` whose `problem.py` has `PROBLEM`, an instance of `Problem`. Other code
+finds it with `registry.problem_of(query)`, and then works with any kind of query in the same way:
 
     problem_of(query).start(table, query).answer()     # in this process
     problem_of(query).run_on_spark(df, query)          # the same on Spark
 
-How it reads a statement is in its `sql.py`; how it runs on Spark is in its `spark.py`, the only file of it that imports
-pyspark and that is therefore imported when it is needed.
+Its `sql.py` reads statements. Its `spark.py` runs queries on Spark; only this file imports pyspark, so `problem.py`
+imports it when a query needs it.
 """
 
 from __future__ import annotations
@@ -40,146 +40,149 @@ class Running(Protocol):
 
     @property
     def answers(self) -> Iterator[pa.Table]:
-        """A table for each time that rows are pushed."""
+        """One table for each batch of rows that is pushed."""
         ...
 
     @property
     def is_whole(self) -> bool:
-        """Is the input a table, and no stream?"""
+        """Is the input a table rather than a stream?"""
         ...
 
     @property
     def like(self) -> Any:
-        """The kind of what was asked of: pandas, polars, Arrow."""
+        """The type of the input, which the answer will have too: pandas, polars or Arrow."""
         ...
 
     def collected(self) -> pa.Table | pa.RecordBatchReader:
-        """All answers: a table for a table, a reader for a stream."""
+        """Return all answers: as a table if the input is a table, as a reader if it is a stream."""
         ...
 
     def answer(self) -> Any:
-        """All answers, in the kind of what was asked of."""
+        """Return all answers in the type of the input."""
         ...
 
 
 class Problem(ABC, Generic[Q]):
     """One kind of question."""
 
-    name: ClassVar[str]  # of its package
-    query: ClassVar[type[Any]]  # every query of this kind is one
-    chooses: ClassVar[str] = "algorithm"  # what EXPLAIN calls the thing that is chosen
-    has_one_window: ClassVar[bool] = False  # for all its inputs: see `problems.one_window`
-    takes_bounds: ClassVar[bool] = False  # does WITH BOUNDS mean something to its statements?
-    takes_part_of_answer: ClassVar[bool] = False  # can its statements choose lines and columns of the answer?
+    name: ClassVar[str]  # the name of its package
+    query: ClassVar[type[Any]]  # the class of its queries
+    chooses: ClassVar[str] = "algorithm"  # EXPLAIN's word for what the planner chooses
+    has_one_window: ClassVar[bool] = False  # all inputs share one window: see `problems.one_window`
+    takes_bounds: ClassVar[bool] = False  # do its statements take WITH BOUNDS?
+    takes_part_of_answer: ClassVar[bool] = False  # can its statements choose rows and columns of the answer?
 
     # -- EXPLAIN ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def title(self, query: Q) -> str:
-        """The first line: what the query asks for."""
+        """Say what the query asks for: the first line of EXPLAIN."""
 
     @abstractmethod
     def summary(self, query: Q) -> str:
-        """Which problem it is, in a few words."""
+        """Name the problem in a few words."""
 
     @abstractmethod
     def windows(self, query: Q) -> tuple[Step, ...]:
-        """The windows and their panes, a step each."""
+        """Describe each window and its panes as a step of EXPLAIN."""
 
     @abstractmethod
     def holds(self, query: Q, plan: Plan, draft: Draft) -> str:
-        """What the plan is expected to hold, in words."""
+        """Say how much state the plan is expected to hold."""
 
     def costs_if(self, query: Q) -> str:
-        """The condition under which a row costs what the plan says, in words; "": there is none."""
+        """Say under which condition the plan's cost of a row holds; "" if it always does."""
         return ""
 
     # -- planning --------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def choose(self, query: Q, draft: Draft) -> Plan:
-        """The plan that a session of this query runs from, as far as it is known without columns."""
+        """Choose the plan that a session of this query will run. The draft may not know the columns yet."""
 
     def refuses_spark(self, query: Q) -> str | None:
-        """What a query lacks to run on Spark, or None."""
+        """Say why the query cannot run on Spark; None if it can."""
         return None
 
     @abstractmethod
     def distribution(self, query: Q, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
-        """How it is distributed on Spark; `schemas` of its inputs, by name, if they are known."""
+        """Decide how Spark distributes the query. `schemas` are those of its inputs by name, if they are known."""
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def groups(self, query: Q) -> tuple[str, ...]:
-        """The columns of the answer that have a ranking for each of their values."""
+        """The columns of the answer by whose values the rankings are grouped."""
         return ()
 
     def key(self, query: Q) -> tuple[str, ...]:
-        """The columns that tell apart the rows of what windows show; some of them may not be there."""
+        """The columns that identify a row among the answers of all windows. An answer may lack some of them."""
         return "window_end", *self.groups(query), "rank"
 
     def size(self, query: Any) -> int | timedelta | None:
-        """How long its windows are; None: they go back to the start, or are of different sizes."""
+        """The length of its windows; None if they begin with the stream or differ in length."""
         size: int | timedelta | None = query.window.size
         return size
 
     def row_score(self, query: Q, schema: Any) -> Score | None:
-        """What a row is worth by itself; None: something else than single rows is ranked."""
+        """The score of a single row; None if the problem ranks something other than rows."""
         return None
 
     # -- in this process -------------------------------------------------------------------------------------------
 
-    session: ClassVar[type[Session]] = Session  # with what users may do only to queries of this kind
+    session: ClassVar[type[Session]] = Session  # a subclass adds what users can do only with queries of this kind
 
     @abstractmethod
     def codec(self, query: Q, schema: Any) -> Codec[Any, Any]:
-        """The query bound to rows of `schema`; of several inputs, schemas by name."""
+        """Bind the query to rows of `schema`, or with several inputs to a mapping from their names to schemas."""
 
     def open(self, query: Q, schema: Any, state: bytes | None = None) -> Any:
-        """The session of a query over rows of `schema`, or one that goes on from a snapshot."""
+        """Open a session over rows of `schema`. With `state`, it continues from that snapshot."""
         return self.session(self.codec(query, schema), state)
 
     @abstractmethod
     def start(self, data: Any, query: Q) -> Running:
-        """The query over `data`: rows of whatever kind, or, of several inputs, those of each by its name."""
+        """Run the query over `data`: rows of any type, or with several inputs a mapping from their names to rows."""
 
     def alike(self, query: Q, columns: Sequence[str]) -> Hashable | None:
-        """What queries over rows with these columns have in common that one state can answer together; None: this one
-        is answered alone."""
+        """A key that is equal for all queries over these columns that one operator can answer together; None if this
+        query needs an operator of its own."""
         return None
 
     def start_together(self, data: Any, queries: Sequence[Q]) -> Sequence[Running]:
-        """Queries that are alike, from one state."""
+        """Run queries with equal keys from one operator."""
         raise AssertionError(f"no two queries of {self.name} are alike")
 
     # -- on Spark --------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def run_on_spark(self, data: Any, query: Q, given: Any = None) -> Any:
-        """The answers as a DataFrame, over a DataFrame or, of several inputs, those of each by its name.
+        """Return the answers as a DataFrame. `data` is a DataFrame, or a mapping from the inputs' names to DataFrames.
 
-        `given` is what only Spark has of the query: a score that is a Column, or a DataFrame of queries.
+        `given` is a part of the query that only Spark has: a Column as the score, or a DataFrame of queries.
         """
 
     def sieve_on_spark(self, data: Any, query: Q) -> str | None:
-        """Where rows of the DataFrame that cannot be shown are ruled out, in words; None: there is nothing to say."""
+        """Say where Spark drops rows that no answer can show; None if there is nothing to say."""
         return None
 
     def clock_column(self, query: Q) -> str | None:
-        """The column whose watermark closes the windows of `query`; "" if none does; None: it cannot share a pass."""
+        """The column whose watermark closes the query's windows; "" if no watermark does; None if the query cannot
+        share a pass over the stream with other queries."""
         return None
 
     def projection_on_spark(self, called: str, data: Mapping[str, Any], query: Q) -> Any:
-        """The query `called` so as a `Part` of a pass that it shares with others, over one stream and tables beside it,
-        by the names that the query gives them."""
+        """The query, under the name `called`, as an `InputProjection` of a pass that it shares with other queries.
+
+        `data` has the stream and the tables beside it, by the names that the query gives them.
+        """
         raise AssertionError(f"a query of {self.name} shares no pass")
 
     # -- SQL -------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def matches(self, statement: Statement) -> bool:
-        """Does the statement ask a question of this kind? No two problems say so of one statement."""
+        """Does the statement ask a question of this kind? At most one problem may claim a statement."""
 
     @abstractmethod
     def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
-        """The query that the statement asks of inputs with these columns, by alias."""
+        """Turn the statement into a query. `schemas` are those of its inputs, by alias."""

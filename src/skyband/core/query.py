@@ -1,17 +1,17 @@
-"""A query is a frozen value. Each option is declared once, as a field that carries everything about it.
+"""The base of all queries. A query is a frozen value; each option is declared once, as a field with all its facts.
 
     class TopK(Query):
         k: int = option(check_k, "How many rows a window shows.", sql="LIMIT k")
         window: Window = option(check_window, "…", sql="[WINDOW …]")
         per: Names = option(names("per"), "…", default=(), sql="LIMIT k BY per")
-        emit: Emits = emit_option("the ranked rows", …)  # which several queries have
+        emit: Emits = emit_option("the ranked rows", …)  # an option that several queries share
 
-`Query` makes the rest from these lines: the arguments and their checks, `==`, `hash` and `repr`, the fingerprint of
-snapshots, the docstring's Parameters and `inspect.signature`. docs/reference/options.md and the tests read them too.
+From these lines `Query` makes the constructor with its checks, `==`, `hash` and `repr`, the fingerprint of snapshots,
+the docstring's Parameters and `inspect.signature`. docs/reference/options.md and the tests read them, too.
 
-A check takes what the user gave and returns what the query keeps. If it has further parameters, they are other
-attributes of the query, by name: `check_emit(emit, window)`. Options are checked in the order of the fields, so a check
-sees what the query keeps of the options above it, and what the user gave for those below.
+A check takes the value that the user gave and returns the value that the query keeps. Its further parameters are other
+attributes of the query, by name: `check_emit(emit, window)`. Options are checked in the order of the fields. So a check
+sees the kept values of the options above it, and the given values of those below.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from skyband.expressions.functions import described
 from skyband.windows import Span, Window, parse_span, whole_number
 
 REQUIRED: Final = dataclasses.MISSING
-_DECLARATION: Final = "skyband"  # where a field keeps its declaration
-_WIDTH: Final = 100  # of the text in a docstring
+_DECLARATION: Final = "skyband"  # the key of the declaration in a field's metadata
+_WIDTH: Final = 100  # of generated text in docstrings
 
 G = TypeVar("G", contravariant=True)
 K = TypeVar("K", covariant=True)
@@ -48,7 +48,7 @@ Q = TypeVar("Q", bound="Query")
 
 
 class Converted(Protocol[G, K]):
-    """The type of a field that takes a G and keeps a K. For type checkers; at run time the field holds the K."""
+    """The type of a field that takes a G and keeps a K. Only type checkers see it; at run time the field is the K."""
 
     def __get__(self, query: Any, kind: Any) -> K: ...
     def __set__(self, query: Any, value: G) -> None: ...
@@ -61,16 +61,16 @@ Emits = Converted[Emit | None, Emit]
 
 @dataclass(frozen=True, slots=True)
 class QueryOption:
-    """All there is to know about one option of a query."""
+    """The declaration of one option of a query."""
 
     name: str
     doc: str
     default: Any = REQUIRED
-    sql: str | None = None  # the clause that says it; None: no statement can
-    fingerprint: bool = True  # a snapshot can be read only by a query with the same value
-    newer: bool = False  # than snapshots that are still read: a query with the default reads those without the option
+    sql: str | None = None  # the SQL clause that sets it; None: SQL cannot
+    fingerprint: bool = True  # must a query have the same value to read a snapshot?
+    newer: bool = False  # was it added after snapshots that are still read? The default then leaves fingerprints alone
     check: Callable[..., Any] | None = None
-    reads: tuple[str, ...] = ()  # the attributes that `check` takes beside the value
+    reads: tuple[str, ...] = ()  # the other attributes that `check` takes
 
 
 def option(
@@ -83,19 +83,19 @@ def option(
     newer: bool = False,
     compare: bool = True,
 ) -> Any:
-    """Declare a field of a query: how its value is checked, what it means, and which SQL clause says it."""
+    """Declare a field of a query: how its value is checked, what it means, and which SQL clause sets it."""
     declared = QueryOption("", doc, default, sql, fingerprint, newer, check, _further_parameters(check))
     return dataclasses.field(default=default, compare=compare, metadata={_DECLARATION: declared})
 
 
 def _further_parameters(check: Callable[..., Any]) -> tuple[str, ...]:
-    code = getattr(check, "__code__", None)  # bool and its like have none, and take one value
+    code = getattr(check, "__code__", None)  # built-in functions such as bool have none, and take one value
     return () if code is None else code.co_varnames[1 : code.co_argcount]
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
 class Query:
-    """Base of all queries: makes a frozen dataclass of a class whose fields are options."""
+    """The base of all queries. It makes each subclass a frozen dataclass whose fields are its options."""
 
     problem: ClassVar[str]  # the package under `problems/` that answers it
     _options: ClassVar[tuple[QueryOption, ...]]
@@ -115,7 +115,7 @@ class Query:
 
     def _repr_html_(self) -> str:
         said = {each.name: getattr(self, each.name) for each in options_of(type(self))}
-        # What was left as it is says nothing.
+        # Options with their default value are not shown.
         given = {each.name: said[each.name] for each in options_of(type(self)) if said[each.name] != each.default}
         shown = {
             name: ", ".join(map(str, value)) if isinstance(value, tuple) else value for name, value in given.items()
@@ -123,7 +123,7 @@ class Query:
         return notebook.page(f"sb.{type(self).__name__}", notebook.facts(shown))
 
     def fingerprint(self, schema: pa.Schema | Mapping[str, pa.Schema]) -> str:
-        """A short text that a snapshot shares with every query that can read it: same question, same columns."""
+        """A short text that is equal for queries that can read each other's snapshots: same question, same columns."""
         options = [each for each in options_of(type(self)) if each.fingerprint]
         values = {each.name: getattr(self, each.name) for each in options}
         asked = {
@@ -138,7 +138,7 @@ class Query:
 
 
 def replace_unchecked(query: Q, **changes: Any) -> Q:
-    """Copy `query` with other values in some fields, given as a query keeps them. Nothing is checked."""
+    """Copy `query` with other values in some fields. The values must be as a query keeps them; nothing checks them."""
     assert set(changes) <= {each.name for each in options_of(type(query))}, "a query has these fields"
     copied = copy.copy(query)
     for name, value in changes.items():
@@ -152,7 +152,7 @@ def options_of(kind: type[Query]) -> tuple[QueryOption, ...]:
 
 
 def given_types(kind: type[Query]) -> Mapping[str, Any]:
-    """What the user may give for each option, by name: the field's type, or the first of a `Converted`."""
+    """The type that the user may give for each option, by name: the field's type, or the first of a `Converted`."""
     hints = typing.get_type_hints(kind)
     return {
         each.name: typing.get_args(hint)[0] if typing.get_origin(hint) is Converted else hint
@@ -161,7 +161,7 @@ def given_types(kind: type[Query]) -> Mapping[str, Any]:
 
 
 def signature_of(options: Iterable[QueryOption], given: Mapping[str, Any], *, first: str = "") -> inspect.Signature:
-    """The signature of a function that takes these options by keyword, behind the argument `first` if there is one."""
+    """The signature of a function that takes these options by keyword, after the argument `first` if it is given."""
     kind = inspect.Parameter
     data = [kind(first, kind.POSITIONAL_OR_KEYWORD)] if first else []
     options = sorted(options, key=lambda each: each.default is not REQUIRED)
@@ -182,14 +182,14 @@ def signature_of(options: Iterable[QueryOption], given: Mapping[str, Any], *, fi
 
 
 class _Text(str):
-    """An annotation that `help` shows without quotes."""
+    """An annotation that `help()` shows without quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
 def type_text(hint: Any) -> str:
-    """A type as a reader would write it: without modules, None last."""
+    """Write a type as a reader would: without modules, None last."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         parts = sorted(typing.get_args(hint), key=lambda part: part is types.NoneType)
         return " | ".join(map(type_text, parts))
@@ -200,7 +200,7 @@ def type_text(hint: Any) -> str:
 
 
 def with_parameters(doc: str, options: Iterable[QueryOption]) -> str:
-    """A docstring with a section that says what each option means, in front of its other sections."""
+    """Insert a Parameters section for these options into a docstring, before its other sections."""
     doc = inspect.cleandoc(doc)
     text = "\n".join(["Parameters", "----------", *map(_described, options), ""])
     first_section = re.search(r"^(Returns|Raises|Examples)\n-+\n", doc, re.MULTILINE)
@@ -213,14 +213,15 @@ def _described(each: QueryOption) -> str:
 
 
 class _LazySignature:
-    """Makes the signature of a query when somebody asks for it: programs that only run queries never do."""
+    """Makes the signature of a query when somebody asks for it; programs that only run queries never ask."""
 
     def __get__(self, query: object, kind: type[Query]) -> inspect.Signature:
         return signature_of(options_of(kind), given_types(kind))
 
 
 def _as_json(value: Any) -> Any:
-    """A value as JSON, the same in every process. Expressions come with the source of the functions they call."""
+    """Convert a value to JSON that is the same in every process. Expressions include the source of the functions that
+    they call."""
     match value:
         case None | bool() | int():
             return value
@@ -231,14 +232,14 @@ def _as_json(value: Any) -> Any:
         case pa.Schema():
             return [f"{field.name}: {field.type}" for field in value]
         case pa.Table():
-            return _as_json(value.schema)  # the rows of a table of queries come and go
+            return _as_json(value.schema)  # not its rows: queries come and go while a session runs
     if callable(value):
         return source_of(value)
     return described(repr(value))
 
 
 def source_of(function: Callable[..., Any]) -> str:
-    """The source of a function, or its name where Python has none: the same in every process."""
+    """The source of a function, or its name if Python has no source. Both are the same in every process."""
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
@@ -262,7 +263,7 @@ def check_k(k: object) -> int:
 
 
 def names(option: str) -> Callable[[object], tuple[str, ...]]:
-    """The check of an option that takes one column or several, by name."""
+    """Make the check of an option that takes the name of a column, or a list of names."""
 
     def check_names(columns: object) -> tuple[str, ...]:
         given = several(columns)
@@ -276,12 +277,12 @@ def names(option: str) -> Callable[[object], tuple[str, ...]]:
 
 
 def several(given: object) -> tuple[Any, ...]:
-    """What was given for an option that takes one value or a list of values."""
+    """Make a tuple from one value or a list of values."""
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)
 
 
 def by_name(given: Any) -> Any:
-    """A mapping from the pairs that a query keeps of one: `dataclasses.replace` gives them back."""
+    """Make a mapping from the pairs that a query keeps instead: `dataclasses.replace` passes them back to the check."""
     kept = isinstance(given, tuple) and all(isinstance(each, tuple) and len(each) == 2 for each in given)
     return dict(given) if kept else given
 
@@ -318,7 +319,7 @@ def ascending_option() -> Any:
 def emit_option(
     windows: str, changes: str, entries: str | None = None, *, check: Callable[..., Emit] = check_emit
 ) -> Any:
-    """`windows`, `changes` and `entries` say what each mode emits; without the last, there is no such mode."""
+    """`windows`, `changes` and `entries` say what each mode emits. Without `entries` the query has no such mode."""
     once = "" if entries is None else f'; "entries" {entries}, when it first enters'
     doc = f'"windows" emits {windows} of each closed window (the default with `every`); "changes" {changes} '
     return option(check, f"{doc}(the default without `every`){once}.", default=None, sql="EMIT emit")
@@ -340,7 +341,7 @@ def max_jump_option() -> Any:
 
 
 def algorithm_option(example: str | None = None) -> Any:
-    """`example` is an algorithm with an option; None: the problem's algorithms have no options worth showing."""
+    """`example` is an algorithm with an option to show, if the problem has one."""
     with_options = "" if example is None else f'; it may have options: "{example}"'
     doc = f"The algorithm to run, for experiments{with_options}. None: the planner chooses."
     return option(lambda algorithm: algorithm, doc, default=None, fingerprint=False)  # the registry checks it

@@ -1,8 +1,7 @@
-"""The operator behind each problem's `recompute`: it sorts the window again whenever an answer is due.
+"""The operator behind `recompute` of rows, pairs and across: it sorts the window again whenever an answer is due.
 
-Windows and emit come from `core/plain.py`. A problem adds what a row is, which items are best, and how to write an
-answer. Joins have several inputs and no ranking of rows, so their `recompute` does not use this operator, but uses the
-same windows.
+Windows and emit come from `core/plain.py`. A problem adds what a row is, which items are best, and how an answer is
+written. Joins rank no rows and have several inputs, so their `recompute` uses the same windows but not this operator.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from skyband.core.emit import ENTER
 from skyband.core.operator import Arrays, Ints
-from skyband.core.plain import Held, Line, PlainEmit, PlainWindow, closing, read, saved
+from skyband.core.plain import HeldRow, Line, PlainEmit, PlainWindow, closing, read, saved
 from skyband.core.validation import Saved
 from skyband.windows import Ticks
 
@@ -36,12 +35,14 @@ class Arrival(NamedTuple, Generic[RowT]):
     """A row of a batch."""
 
     row: RowT | None  # None: it has no score
-    value: int  # what the window measures; a window that counts does so by itself
+    value: int  # what the window measures; a window of arrivals ignores it and counts itself
     group: int = 0
-    reached: int | None = None  # how far the input has come, where that is not the largest value seen
+    reached: int | None = None  # how far the input has come, if that is not the largest value seen
 
 
 class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
+    """An operator that keeps the whole window and ranks it anew for every answer."""
+
     def __init__(
         self,
         window: Ticks,
@@ -50,37 +51,37 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
         read_row: Callable[[Sequence[Any]], RowT],
         read_item: Callable[[Sequence[Any]], ItemT],
     ) -> None:
-        """`read_row` and `read_item` make a row and an item of what was saved of its fields."""
+        """`read_row` and `read_item` rebuild a row and an item from their saved fields."""
         self._ticks, self._k, self._read_row, self._read_item = window, k, read_row, read_item
-        self._waits = window.every > 0 and not window.by_count  # windows close by the watermark
-        self._counts = window.by_count  # the rows of each group, in a window of its own; by value there is one for all
+        self._waits = window.every > 0 and not window.by_count  # does the watermark close windows?
+        self._counts = window.by_count  # does each group count its own rows, in a window of its own?
         self.windows: dict[int, PlainWindow[RowT]] = {}
-        self._unranked_before = 0  # rows of windows whose groups were dropped
+        self._unranked_before = 0  # rows without a score of groups that were dropped since
         self.emit: PlainEmit[ItemT] = PlainEmit(emit, self.key, self.ranks)
 
-    # -- what a problem says of itself --------------------------------------------------------------------------------
+    # -- a problem implements these -----------------------------------------------------------------------------------
 
     @abstractmethod
     def arrivals(self, batch: BatchT) -> Iterator[Arrival[RowT]]:
-        """The rows of a batch."""
+        """Read the rows of a batch."""
 
     @abstractmethod
     def ranked(self, rows: list[RowT]) -> list[ItemT]:
-        """What these rows of one group make, best first."""
+        """Rank what these rows of one group make, best first."""
 
     @abstractmethod
     def answer(self, lines: Sequence[Line[ItemT]]) -> AnswerT:
-        """Lines in arrays."""
+        """Write lines into arrays."""
 
     @abstractmethod
     def key(self, item: ItemT) -> tuple[int, ...]:
-        """Which item it is: if answers show rows, the arrivals of its rows."""
+        """What identifies an item: if answers show rows, the arrivals of its rows."""
 
     def group_of(self, row: RowT) -> int:
         return 0
 
     def ranks(self, items: list[ItemT]) -> Sequence[int]:
-        """The rank of each of these, which come best first."""
+        """The ranks of items that come best first."""
         return range(1, len(items) + 1)
 
     # -- the protocol -------------------------------------------------------------------------------------------------
@@ -110,8 +111,8 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
 
     def finish(self) -> AnswerT:
         if self._waits and (window := self._window_of(0)).arrivals:
-            # The latest row is in the last window, also if it has no score and so is not held.
-            latest: Held[Any] = Held(None, window.now, window.end_after(window.now))
+            # The latest row counts even if it has no score, so that it is not held.
+            latest: HeldRow[Any] = HeldRow(None, window.now, window.end_after(window.now))
             self._close(0, max(map(window.last_end, [*window.rows, latest])))
         return self._take_answer()
 
@@ -146,20 +147,20 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
         self.emit.entered, self.emit.lines = set(entered), []
 
     def validate(self, saved: Saved) -> None:
-        """Nothing that loops without bounds would see: what is wrong is found by `restore`, or does no harm."""
+        """No compiled loop reads these arrays: `restore` raises for wrong ones, or they do no harm."""
 
     def check(self) -> None:
         for window in self.windows.values():
             positions = [held.row.position for held in window.rows]
             assert positions == sorted(set(positions)), "rows are held once each, in arrival order"
 
-    # -- windows close, answers are shown -----------------------------------------------------------------------------
+    # -- closing windows and showing answers --------------------------------------------------------------------------
 
     def _window_of(self, group: int) -> PlainWindow[RowT]:
         return self.windows.setdefault(group if self._counts else 0, PlainWindow(self._ticks))
 
     def _is_showing(self, group: int) -> bool:
-        """Did the window show something that the next one may have to take back?"""
+        """Did the last answer show something that the next one may take back?"""
         return group in self.emit.shown if self._counts else bool(self.emit.shown)
 
     def _close(self, group: int, until: int) -> None:
@@ -169,7 +170,7 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
         window.forget_before(window.end_after(window.closed))
 
     def _show(self, group: int, at: int, rows: list[RowT]) -> None:
-        """The answer now is the best of these rows; by value, of each group."""
+        """Show the best of these rows: of one group by count, of every group by value."""
         groups = {group} if self._counts else {*map(self.group_of, rows), *self.emit.shown}
         for each in sorted(groups):
             self.emit.show(at, each, self._best([row for row in rows if self.group_of(row) == each], self._k))
@@ -184,7 +185,7 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
         self.emit.entered = {key for key in self.emit.entered if held.issuperset(key)}
         return self.answer(lines)
 
-    # -- codes are given anew -----------------------------------------------------------------------------------------
+    # -- renumbering codes --------------------------------------------------------------------------------------------
 
     def rows(self) -> list[RowT]:
         """All rows that are held."""
@@ -195,11 +196,11 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
             window.rows = [held._replace(row=change(held.row)) for held in window.rows]
 
     def groups(self) -> set[int]:
-        """Those that have rows, or are shown, or whose rows are counted."""
+        """The groups that have rows, that the last answer shows, or that count rows."""
         return {*map(self.group_of, self.rows()), *self.emit.shown, *(self.windows if self._counts else ())}
 
     def rename_groups(self, code: Mapping[int, int]) -> None:
-        """Drop the groups that have no new code."""
+        """Give groups their new codes, and drop those that have none."""
         self.emit.shown = {code[group]: items for group, items in self.emit.shown.items() if group in code}
         if self._counts:
             dropped = (window.unranked for group, window in self.windows.items() if group not in code)
@@ -208,10 +209,10 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
 
 
 def live(codes: set[int]) -> npt.NDArray[np.bool_]:
-    """By code: is it one of these?"""
+    """For each code: is it one of these?"""
     return np.array([code in codes for code in range(max(codes, default=-1) + 1)], np.bool_)
 
 
 def measured(time: Ints, first: int, count: int) -> Iterable[int]:
-    """What the window measures of the rows of a batch: by count there are no times, but arrivals."""
+    """What the window measures of each row of a batch: its time, or if there are no times its arrival number."""
     return time.tolist() if len(time) else range(first, first + count)

@@ -1,8 +1,8 @@
 """Problems and their algorithms, found by walking packages: there is no list to edit.
 
 A problem is a package under `skyband.problems` whose `problem.py` has `PROBLEM`. An algorithm is a package under
-`skyband.problems.<problem>.algorithms` that has `ALGORITHMS`: mostly one, several where they differ only in a setting.
-A baseline is such a package under `skyband.study.baselines.<problem>`: it is found by name, and never weighed.
+`skyband.problems.<problem>.algorithms` that has `ALGORITHMS`: usually one, several if they differ only in a setting. A
+baseline is such a package under `skyband.study.baselines.<problem>`: it runs if a query names it, and is never chosen.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from skyband.core.problem import Problem
 from skyband.core.query import Query
 from skyband.errors import InvalidQuery
 
-S = TypeVar("S")  # what the problem calls a query in numbers
-Op = TypeVar("Op")  # what the problem calls an operator
+S = TypeVar("S")  # the problem's Spec: a query in numbers
+Op = TypeVar("Op")  # the problem's operator
 
 
 def refuses_nothing(spec: object) -> None:
@@ -37,19 +37,21 @@ def whole_window(spec: object, window_rows: float) -> float:
 
 @dataclass(frozen=True)
 class Algorithm(Generic[S, Op]):
-    """What the chooser and the engines know of an algorithm."""
+    """What the chooser and the engines know about an algorithm."""
 
     name: str
-    open: Callable[..., Op]  # of an S, and of the algorithm's options, by keyword
-    refuses: Callable[[S], str | None] = refuses_nothing  # why it cannot answer this, or None
-    expected_rows: Callable[[S, float], float] = whole_window  # held per group, of so many in a window, in random order
-    expected_ns: Callable[[S, float], float] | None = None  # what a row costs, until `skyband calibrate` measures it
-    exact: bool = True  # False: it may miss rows, and unless it is for comparing no more than the query allows
-    for_comparing: bool = False  # an oracle, a baseline, or what a successor does better: never chosen
+    open: Callable[..., Op]  # takes an S and the algorithm's options by keyword
+    refuses: Callable[[S], str | None] = refuses_nothing  # says why it cannot answer the query; None if it can
+    # (query, rows in a window) -> rows that it holds per group, if scores come in random order
+    expected_rows: Callable[[S, float], float] = whole_window
+    # (query, rows in a window) -> nanoseconds a row, until `skyband calibrate` measures them
+    expected_ns: Callable[[S, float], float] | None = None
+    exact: bool = True  # False: it may miss as many rows as the query allows; a baseline may miss any
+    for_comparing: bool = False  # the oracle, or a baseline: the planner never chooses it
 
     @property
     def base(self) -> str:
-        """The name without the options behind it."""
+        """The name without options."""
         return self.name.partition("(")[0].strip()
 
     @property
@@ -78,7 +80,7 @@ def is_query(value: object) -> bool:
 
 
 def problem_of(query: object) -> Problem[Any]:
-    """The problem that `query` is of. Nothing else dispatches on the kind of a query."""
+    """The problem that answers `query`. Nothing else in the source dispatches on the kind of a query."""
     if isinstance(query, Query):
         return _problem(query.problem)
     raise InvalidQuery(f"A query such as sb.TopK(…) is needed, got {type(query).__name__}.")
@@ -86,23 +88,23 @@ def problem_of(query: object) -> Problem[Any]:
 
 @cache
 def algorithms_of(problem: str) -> Mapping[str, Algorithm[Any, Any]]:
-    """Every algorithm of a problem, by name; those that can be chosen come first."""
+    """Every algorithm of a problem, by name; those that the planner may choose come first."""
     return _by_name(packages_of(problem))
 
 
 def candidates_of(problem: str) -> list[Algorithm[Any, Any]]:
-    """Those that can be chosen."""
+    """The algorithms of a problem that the planner may choose."""
     return [each for each in algorithms_of(problem).values() if not each.for_comparing]
 
 
 @cache
 def baselines_of(problem: str) -> Mapping[str, Algorithm[Any, Any]]:
-    """What papers publish for a problem, by name, as far as studies compare our algorithms with it."""
+    """The published algorithms that studies compare with ours, by name."""
     return _by_name(baseline_packages_of(problem))
 
 
 def every_algorithm_of(problem: str) -> Mapping[str, Algorithm[Any, Any]]:
-    """All that a query can name: the problem's algorithms, and what studies compare them with."""
+    """All algorithms that a query can name: the problem's own, and the baselines."""
     return {**algorithms_of(problem), **baselines_of(problem)}
 
 
@@ -112,12 +114,12 @@ def _by_name(packages: Iterable[ModuleType]) -> Mapping[str, Algorithm[Any, Any]
 
 
 def packages_of(problem: str) -> Iterator[ModuleType]:
-    """The folder of each algorithm of a problem, as a package. Its docstring says what the algorithm is."""
+    """The package of each algorithm of a problem. Its docstring describes the algorithm."""
     return _packages_in(importlib.import_module(f"skyband.problems.{problem}.algorithms"))
 
 
 def baseline_packages_of(problem: str) -> Iterator[ModuleType]:
-    """The folder of each baseline of a problem, as a package."""
+    """The package of each baseline of a problem."""
     studied = importlib.import_module("skyband.study.baselines")
     for package in _packages_in(studied):
         if package.__name__ == f"{studied.__name__}.{problem}":
@@ -131,7 +133,7 @@ def _packages_in(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def find(text: str, problem: str) -> Algorithm[Any, Any]:
-    """The problem's algorithm of that name, with the options behind it, if any: "relaxed" or "relaxed(gamma=0.5)"."""
+    """Find an algorithm of a problem by its name, with or without options: "relaxed" or "relaxed(gamma=0.5)"."""
     (name, options), among = _read(text), algorithms_of(problem)
     if name not in among and name not in (among := every_algorithm_of(problem)):
         raise InvalidQuery(f"No algorithm {name!r}. There are: {', '.join(among)}.")
@@ -148,7 +150,7 @@ _OPTION = re.compile(r"\s*(\w+)\s*=\s*([^\s=]+)\s*")
 
 
 def _read(text: str) -> tuple[str, dict[str, str]]:
-    """The name and the options of "name(option=1, other=0.5)"."""
+    """Split "name(option=1, other=0.5)" into the name and the options."""
     call = _CALL.fullmatch(text) if isinstance(text, str) else None
     parts = [_OPTION.fullmatch(part) for part in (call[2] or "").split(",") if part.strip()] if call else []
     if call is None or None in parts:

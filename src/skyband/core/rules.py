@@ -11,19 +11,19 @@ from skyband.core.registry import problem_of
 
 
 def planned(draft: Draft) -> Draft:
-    """The draft after every rule."""
+    """Apply every rule to a draft."""
     for rule in RULES:
         draft = rule(draft)
     return draft
 
 
 def problem(draft: Draft) -> Draft:
-    """Said by the kind of the query; sb.sql finds the kind by how a statement is built."""
+    """Name the problem."""
     return draft.with_step(Step("problem", problem_of(draft.query).summary(draft.query)))
 
 
 def names(draft: Draft) -> Draft:
-    """The columns that are read of each input, with their types."""
+    """List the columns that the query reads from each input, with their types."""
     if not draft.reads:
         return draft
     if len(draft.reads) == 1:
@@ -36,7 +36,7 @@ def _typed(read: Read) -> str:
 
 
 def source(draft: Draft) -> Draft:
-    """What is asked of each input; on Spark that is the JVM's work, so what is left out never comes to Python."""
+    """Say how much of each input is read. On Spark the JVM leaves out the rest, so Python never sees it."""
     if not draft.reads:
         return draft
     where = " in the JVM" if draft.on_spark else ""
@@ -53,14 +53,14 @@ def _asked(read: Read, where: str) -> str:
 
 
 def panes(draft: Draft) -> Draft:
-    """The query's window, or that of each input; and when it gives what."""
+    """Describe the query's windows, and what it emits."""
     for step in problem_of(draft.query).windows(draft.query):
         draft = draft.with_step(step)
     return draft.with_step(Step("gives", str(draft.query.emit)))
 
 
 def algorithm(draft: Draft) -> Draft:
-    """What will run, what it is expected to hold and to cost, and why the others lost."""
+    """Choose the algorithm. Say why, what it will hold and cost, and how it compares with the other candidates."""
     problem = problem_of(draft.query)
     plan = problem.choose(draft.query, draft)
     parts = [*_expected(draft, plan), Step("considered", "", tuple(_considered(plan)))]
@@ -117,7 +117,7 @@ def nanoseconds(ns: float) -> str:
 
 
 def distribution(draft: Draft) -> Draft:
-    """In this process, or on Spark; where nobody has said which, on Spark how."""
+    """Say where the query runs: in this process or on Spark. If that is open, say how Spark would run it."""
     if draft.on_spark is False:
         return draft.with_step(Step("runs", "in this process"))
     problem = problem_of(draft.query)

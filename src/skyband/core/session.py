@@ -33,9 +33,9 @@ class Arrivals(NamedTuple):
     """Rows that the session has read and validated, but not yet taken."""
 
     counted: Counters
-    batch: pa.RecordBatch  # those that are left
+    batch: pa.RecordBatch  # the rows that are left after dropping
     time: Ints
-    numbers: Any  # what the codec read of them
+    numbers: Any  # what the codec read from them
 
 
 class Session(SessionCalls):
@@ -60,8 +60,8 @@ class Session(SessionCalls):
 
     query: SessionQuery
     plan: Plan  # what runs and why: as EXPLAIN prints it, or the algorithm that took the snapshot
-    schema: Any  # of the rows that are pushed; by input, where there are several
-    in_order: bool = False  # do all rows come in the order of their times? Whoever pushes them may know
+    schema: Any  # of the rows that are pushed; with several inputs, a mapping from their names
+    in_order: bool = False  # do all rows come in the order of their times? The caller sets it if it knows
 
     def __init__(self, codec: Codec[Any, Any], state: bytes | None = None, plan: Plan | None = None) -> None:
         """Start, or continue exactly from a snapshot. `plan` is the plan, if the caller has chosen one already."""
@@ -123,7 +123,7 @@ class Session(SessionCalls):
         """`source` names the input of these rows, if there are several inputs."""
         if isinstance(rows, pa.RecordBatch):
             return self._take(self._read(rows, source))
-        # As one batch, so that a row that cannot be taken keeps all of them out.
+        # As one batch: if one row is refused, none is taken.
         results = [self._take(self._read(batch, source)) for batch in in_one_batch(rows)]
         return pa.concat_tables(results) if results else self._nothing
 
@@ -131,7 +131,8 @@ class Session(SessionCalls):
         """Read and validate a batch. If this raises, the session is as it was."""
         codec, rows_in = self._codec, batch.num_rows
         batch = codec.arrange(batch, source)
-        closes = None if isinstance(self.schema, dict) else self._operator.next_close  # of several, the slowest does
+        # With several inputs the slowest closes windows, so a batch of one input says nothing about them.
+        closes = None if isinstance(self.schema, dict) else self._operator.next_close
         on = codec.time_column(source)
         batch, time, jumped = self._times.read(batch, on, closes, in_order=self.in_order)
         without_time = rows_in - batch.num_rows - jumped
@@ -203,7 +204,7 @@ class Session(SessionCalls):
         return self._closed(self._operator.finish)
 
     def _closed(self, close: Callable[[], Any]) -> pa.Table:
-        """The answers of windows that close without a new row."""
+        """Close windows without a new row, and return their answers."""
         self._changing = True
         try:
             answer = close()
@@ -353,7 +354,7 @@ class Session(SessionCalls):
             self._went_on = True
         except SkybandError:
             raise
-        except Exception as problem:  # a part is not there, or is not what this version would have written
+        except Exception as problem:  # a part is missing, or another version wrote it
             raise SnapshotMismatch(
                 f"This snapshot was taken by {saved.algorithm!r} of another version of Skyband, which keeps other "
                 f"things ({type(problem).__name__}: {problem}). Read it with that version, or start without it."
@@ -362,7 +363,7 @@ class Session(SessionCalls):
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _table(self, answer: Any) -> pa.Table:
-        """The answer as a table. This also drops the columns of rows that the operator has dropped, when it pays."""
+        """Decode an answer. When it pays, this also forgets rows that the operator has dropped."""
         shown, store, rows = len(answer.at), self._rows, None
         if store is not None:
             if store.is_wasteful(self._operator.rows_held()):

@@ -1,10 +1,10 @@
-"""Snapshots in pages: two snapshots of one session share the pages that did not change.
+"""Snapshots in pages. Two snapshots of one session share the pages that have not changed.
 
-    snapshot ─ cut where its own bytes say so ─ pages, each by its digest ─ the digests, which are cut the same way
+    snapshot ─ cut where its bytes say so ─ pages ─ a list of their digests, which is cut into pages in the same way
 
-A hash of its last bytes ends a page, not an offset. So rows that leave at the front of an array, or arrive at its back,
-change only the pages they were in. The digest of its bytes identifies a page: a page never changes, and may be cached
-anywhere and for any time.
+A page ends where a hash of the last bytes says so, not at a fixed offset. So rows that leave at the front of an array,
+or arrive at its back, change only their own pages. A page is identified by the digest of its bytes, so it never
+changes, and any cache may keep it for any time.
 """
 
 from __future__ import annotations
@@ -20,23 +20,25 @@ from skyband.errors import SnapshotCorrupt
 from skyband.kernels.page_ends import page_ends
 
 DIGEST_BYTES: Final = 16
-WHOLE_BYTES: Final = 1 << 16  # a snapshot of so many bytes is one value: pages would cost more than they save
+WHOLE_BYTES: Final = 1 << 16  # a snapshot up to this size is not cut: pages would cost more than they save
 PAGE_BYTES: Final = 1 << 13  # on average; the shortest have a quarter of it, the longest four times as much
-LIST_BYTES: Final = 1 << 12  # a list of digests of so many bytes is not cut again
+LIST_BYTES: Final = 1 << 12  # a list of digests up to this size is not cut again
 
-# A number for each value of a byte, the same for ever: together they say where pages end.
+# A random number for each value of a byte, fixed for ever. A rolling hash of them decides where pages end.
 _GEARS: Final = np.random.Generator(np.random.PCG64(20_110_612)).integers(0, 2**64, 256, np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
 class PagedSnapshot:
+    """A snapshot that is cut into pages."""
+
     root: bytes  # the snapshot itself, or a list of digests
-    depth: int  # how often lists lead to lists before they lead to the snapshot; 0: the root is the snapshot
+    depth: int  # how many levels of lists lead from the root to the snapshot; 0: the root is the snapshot
     pages: dict[bytes, bytes]  # all pages, by digest
 
 
 def split(snapshot: bytes, *, whole_bytes: int = WHOLE_BYTES, page_bytes: int = PAGE_BYTES) -> PagedSnapshot:
-    """The snapshot in pages, if it is larger than `whole_bytes`."""
+    """Cut a snapshot into pages, if it is larger than `whole_bytes`."""
     pages: dict[bytes, bytes] = {}
     root, depth, most = snapshot, 0, whole_bytes
     while len(root) > most:
@@ -47,9 +49,9 @@ def split(snapshot: bytes, *, whole_bytes: int = WHOLE_BYTES, page_bytes: int = 
 
 
 def join(root: bytes, depth: int, find: Callable[[bytes], bytes | None]) -> tuple[bytes, dict[bytes, bytes]]:
-    """The snapshot, put together from its pages, and these; `find` gives the page with a digest.
+    """Put a snapshot together; returns it and its pages. `find` returns the page with a digest.
 
-    Raises if a page is missing or is not the one that its digest says.
+    Raises if a page is missing or does not have its digest.
     """
     data, pages = bytes(root), {}
     for _ in range(depth):

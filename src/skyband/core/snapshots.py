@@ -2,9 +2,9 @@
 
     magic (8 bytes) | version (4) | length of header (4) | header (JSON) | data, one after another | digest (16)
 
-The header has the fingerprint of the query, the counts of each part of a session, and its contents: arrays (type,
-shape) or Arrow tables (IPC streams). The digest covers everything before it. Skyband never executes or unpickles
-anything in a snapshot.
+The header has the query's fingerprint and, for each part of the session, its counters and a description of its data:
+arrays (type, shape) and Arrow tables (IPC streams). The digest covers everything before it. Skyband never executes or
+unpickles anything in a snapshot.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DIGEST_SIZE = 16
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one part of a session keeps: the session itself, its codec, its operator."""
+    """The state of one part of a session: the session itself, its codec, or its operator."""
 
     counters: dict[str, int]
     arrays: dict[str, npt.NDArray[Any]]
@@ -39,7 +39,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    fingerprint: str  # of the query and schema it belongs to
+    """The state of a session."""
+
+    fingerprint: str  # of the query and its columns
     algorithm: str
     parts: dict[str, Part]
 
@@ -68,7 +70,10 @@ def write(snapshot: Snapshot) -> bytes:
 
 
 def read_of(data: Any, fingerprint: str, algorithm: str | None) -> Snapshot:
-    """The snapshot of this very query, or an error that says what it is instead. None: of whichever algorithm."""
+    """Read a snapshot of the query with this fingerprint, and raise if it is anything else.
+
+    `algorithm` is the algorithm that the query names; None accepts any.
+    """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise SnapshotCorrupt(f"A snapshot is bytes, got {type(data).__name__}.")
     saved = read(bytes(data))
@@ -83,13 +88,13 @@ def read_of(data: Any, fingerprint: str, algorithm: str | None) -> Snapshot:
 
 
 def read(data: bytes) -> Snapshot:
-    """The snapshot in `data`; raises before anything of it is used if it is not whole."""
+    """Read the snapshot in `data`. It checks the digest before it uses anything else."""
     view = memoryview(data)
     if len(view) < _FIXED.size + _DIGEST_SIZE or bytes(view[: len(MAGIC)]) != MAGIC:
         raise SnapshotCorrupt(f"These {len(view)} bytes are not a Skyband snapshot: they do not start like one.")
     _, version, header_size = _FIXED.unpack_from(view)
     body, digest = view[:-_DIGEST_SIZE], bytes(view[-_DIGEST_SIZE:])
-    if _digest(body) != digest:  # before anything else is believed, the version too
+    if _digest(body) != digest:  # before everything else, even the version
         raise SnapshotCorrupt("The snapshot is damaged: its checksum does not match its contents. Use an earlier one.")
     if version > VERSION:
         raise SnapshotTooNew(
@@ -102,7 +107,7 @@ def read(data: bytes) -> Snapshot:
         )
     try:
         return _read_body(body, header_size)
-    except Exception as error:  # numpy, Arrow and JSON each have their own for what can be wrong
+    except Exception as error:  # numpy, Arrow and JSON raise errors of many kinds
         raise SnapshotCorrupt(
             f"The snapshot is whole, but its header does not describe it ({type(error).__name__}: {error}): no Skyband "
             "wrote it so. Use an earlier one."
@@ -155,7 +160,7 @@ def _write_table(table: pa.Table) -> bytes:
 
 
 def _read_table(data: memoryview) -> pa.Table:
-    """A table in which no offset points outside of it: Arrow believes what a file says until it is asked to look."""
+    """Read a table, and check that its offsets stay inside it: Arrow trusts them unless it is told to validate."""
     table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
     table.validate(full=True)
     return table

@@ -33,8 +33,8 @@ _DIGEST_SIZE: Final = 32
 class Store:
     """A folder that keeps the last two snapshots of one session, safe from crashes and full disks.
 
-    `save` returns when the snapshot is on the disk. `load` returns the last complete snapshot, or None. Push the rows
-    again that came after it: `session.stats().rows_in` tells you how many rows the session has seen.
+    `save` returns when the snapshot is on the disk. `load` returns the last complete snapshot, or None. After a crash,
+    push again the rows that came after it: `session.stats().rows_in` is the number of rows that the session has seen.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Store:
         return None
 
     def close(self) -> None:
-        """Let another process save here."""
+        """Release the folder, so that another process can save to it."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -1,9 +1,9 @@
-"""What saved arrays promise, checked before a loop without bounds sees them.
+"""Checks of saved arrays, before compiled loops that check no bounds read them.
 
-Every operator states its promises once, in `validate`: which arrays have as many entries as which others, in which
-range numbers are, what ascends, what is never NaN. `restore` of a snapshot checks them, since whoever can write a file
-can write one whose checksum fits; the conformance suite checks them of every state that an operator gives away. Each
-promise is one line, and one pass of numpy over an array.
+Every operator states in `validate` what its arrays promise: which have equal lengths, the range of their numbers, what
+ascends, what is never NaN. A checksum is not enough, because whoever can change a snapshot can compute a new one. So
+`restore` checks the promises, and the conformance suite checks them for every state that an operator returns. Each
+promise is one line of code and one pass of numpy over an array.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skyband.errors import SnapshotCorrupt
 
 Array = npt.NDArray[Any]
 
-FARTHEST = 2**62  # no time, position or count is beyond it
+FARTHEST = 2**62  # the limit of times, positions and counts
 
 
 class Saved(Mapping[str, Array]):
@@ -49,7 +49,7 @@ class Saved(Mapping[str, Array]):
     # -- lengths -----------------------------------------------------------------------------------------------------
 
     def length(self, count: int, *names: str) -> None:
-        """These arrays have so many entries."""
+        """Each of these arrays has `count` entries."""
         for name in names:
             found = len(self[name])
             self.promise(found == count, f"{name!r} has {found} entries, not {count}")
@@ -59,35 +59,35 @@ class Saved(Mapping[str, Array]):
         self.promise(found == shape, f"{name!r} has the shape {found}, not {shape}")
 
     def lists(self, lengths: str, rows: str) -> None:
-        """Lists one after the other: how long each is, and what is in them."""
+        """`rows` has lists one after the other, and `lengths` the length of each."""
         self.parts(self[lengths], len(self[rows]), lengths, rows)
 
     def parts(self, lengths: Array, total: int, name: str, of: str) -> None:
-        """So many entries of `of` are cut into pieces of these lengths."""
+        """`lengths` are not negative and add up to `total`, the entries of `of`."""
         self.within(name, lengths, 0, total)
         self.promise(int(lengths.sum()) == total, f"{name!r} does not add up to the {total} entries of {of!r}")
 
     # -- numbers -----------------------------------------------------------------------------------------------------
 
     def within(self, name: str, values: Array, low: float, high: float) -> None:
-        """Each of these is from `low` to `high`, both included; NaN is not."""
+        """Every value is from `low` to `high`, both included; none is NaN."""
         if values.size:
             inside = bool(((values >= low) & (values <= high)).all())
             self.promise(inside, f"{name!r} has a value that is not from {low} to {high}")
 
     def indices(self, name: str, values: Array, count: int) -> None:
-        """Each of these is the number of one of `count` things."""
+        """Every value is an index into something with `count` entries."""
         self.within(name, values, 0, count - 1)
 
     def counts(self, name: str, values: Array) -> None:
         self.within(name, values, 0, FARTHEST)
 
     def moments(self, name: str, values: Array) -> None:
-        """Times, and what is computed from them: twice as far at most as a row's."""
+        """Every value is a time, or a sum of times: at most twice as far as a row's."""
         self.within(name, values, -2 * FARTHEST, 2 * FARTHEST - 1)
 
     def numbers(self, name: str, values: Array) -> None:
-        """None of these is NaN."""
+        """No value is NaN."""
         self.promise(not bool(np.isnan(values).any()), f"{name!r} has a value that is no number")
 
     def ascends(self, name: str, values: Array, *, strictly: bool = False) -> None:
@@ -97,7 +97,7 @@ class Saved(Mapping[str, Array]):
     # -- rows --------------------------------------------------------------------------------------------------------
 
     def rows(self, *names: str) -> None:
-        """Rows that are ranked: each has a score, a time and an arrival."""
+        """Each of these arrays has ranked rows: with a score, a time and an arrival."""
         for name in names:
             rows = self[name]
             self.numbers(name, rows["score"])
@@ -105,7 +105,7 @@ class Saved(Mapping[str, Array]):
             self.counts(name, rows["position"])
 
     def best_first(self, lengths: str, name: str) -> None:
-        """Rows in lists of these lengths, each of them ranked, and none of them twice in a list."""
+        """`name` has rows in lists of these lengths. Each list is sorted, best first, and has no row twice."""
         rows, begins = self[name], np.zeros(len(self[name]), np.bool_)
         ends = np.cumsum(self[lengths])
         begins[ends[ends < len(rows)]] = True
@@ -115,16 +115,16 @@ class Saved(Mapping[str, Array]):
         self.promise(bool((ranked | begins[1:]).all()), f"{name!r} is not ranked, best first")
 
     def owners(self, lengths: str) -> Array:
-        """Of each entry, which of the lists of these lengths it is in."""
+        """For each entry: the number of the list that it is in, if the lists have these lengths."""
         return np.repeat(np.arange(len(self[lengths])), self[lengths])
 
     def ranks(self, lengths: str) -> Array:
-        """Of each entry, how many of its list are before it."""
+        """For each entry: its place in its list, from 0."""
         ends = np.cumsum(self[lengths])
         return np.arange(int(self[lengths].sum())) - np.repeat(ends - self[lengths], self[lengths])
 
     def same_rows(self, lengths: str, name: str, other_lengths: str, other: str) -> None:
-        """Each list has the rows of another one, in whatever order."""
+        """The lists of `name` and those of `other` have the same rows, in any order."""
         found = []
         for of, rows in ((lengths, name), (other_lengths, other)):
             order = np.lexsort((self[rows]["position"], self.owners(of)))
@@ -142,7 +142,7 @@ class Saved(Mapping[str, Array]):
         self.promise(not bool(repeats.any()), f"{name!r} holds something twice")
 
     def among(self, name: str, owners: Array, positions: Array, of_owners: Array, of_positions: Array) -> None:
-        """Each row of a list, said by its arrival, is in another list of the same owner."""
+        """Each row, given by its owner and its arrival, is also among the other rows."""
         pair = np.dtype([("owner", np.int64), ("position", np.int64)])
         rows, others = np.empty(len(owners), pair), np.empty(len(of_owners), pair)
         rows["owner"], rows["position"] = owners, positions
@@ -151,10 +151,10 @@ class Saved(Mapping[str, Array]):
 
 
 def check_kinds(saved: Arrays, own: Arrays) -> None:
-    """Raise unless arrays have the names and types of those that would be saved here. Loops would not take others."""
+    """Raise unless saved arrays have the names and types of this operator's own; compiled loops take no others."""
     for name, array in own.items():
         found = saved[name]
-        # A list of rows that is empty does not say how many columns each has.
+        # An empty list of rows does not say how many columns a row has.
         same_shape = found.ndim == array.ndim or (not array.size and not array.dtype.names and found.ndim <= 2)
         if found.dtype != array.dtype or not same_shape:
             raise ValueError(f"{name} is {found.dtype} in {found.ndim} dimensions, not {array.dtype} in {array.ndim}")

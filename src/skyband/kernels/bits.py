@@ -1,4 +1,4 @@
-"""Sets of small numbers as bits, 64 to a word: how many there are before one, and which is next to it."""
+"""Sets of small numbers as bits, 64 to a word, with fast counts and neighbours."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from skyband.kernels.compiling import inlined
 
 NONE = -1
 _WORD = 64
-_SHIFT = 6  # a number's word, and its bit in that
+_SHIFT = 6  # x >> _SHIFT is the word of x, and x & _MASK its bit there
 _MASK = _WORD - 1
 
 
 @intrinsic
 def ones(_: Any, word: Any) -> Any:
-    """How many bits are set."""
+    """The number of bits that are set."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -28,7 +28,7 @@ def ones(_: Any, word: Any) -> Any:
 
 @intrinsic
 def lowest(_: Any, word: Any) -> Any:
-    """The first bit that is set, of a word that has one."""
+    """The index of the lowest bit that is set; the word must not be 0."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -38,7 +38,7 @@ def lowest(_: Any, word: Any) -> Any:
 
 @intrinsic
 def highest(_: Any, word: Any) -> Any:
-    """The last bit that is set, of a word that has one."""
+    """The index of the highest bit that is set; the word must not be 0."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         above = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -49,7 +49,7 @@ def highest(_: Any, word: Any) -> Any:
 
 @inlined
 def fill(bits, count):
-    """The set of all numbers below `count`, of which there are some."""
+    """Make it the set of all numbers below `count`, which must be positive."""
     last = (count - 1) >> _SHIFT
     for word in range(last):
         bits[word] = -1
@@ -68,7 +68,7 @@ def delete(bits, x):
 
 @inlined
 def count_below(bits, x):
-    """How many numbers are less than x, which is below the end."""
+    """How many numbers of the set are less than x. There must be a word for x."""
     found = ones(bits[x >> _SHIFT] & ((1 << (x & _MASK)) - 1))
     for word in range(x >> _SHIFT):
         found += ones(bits[word])
@@ -77,7 +77,7 @@ def count_below(bits, x):
 
 @inlined
 def next_from(bits, x, count):
-    """The least number that is x or more and below `count`, or NONE."""
+    """The smallest number of the set from x on and below `count`; NONE if there is none."""
     if x >= count:
         return NONE
     word, rest = x >> _SHIFT, bits[x >> _SHIFT] & -(1 << (x & _MASK))
@@ -91,7 +91,7 @@ def next_from(bits, x, count):
 
 @inlined
 def last_until(bits, x):
-    """The largest number that is x or less, or NONE; x may be NONE, too."""
+    """The largest number of the set up to x; NONE if there is none, or if x is NONE."""
     if x < 0:
         return NONE
     word, bit = x >> _SHIFT, 1 << (x & _MASK)

@@ -1,5 +1,5 @@
-"""Dense codes for whole numbers. A list maps them while they are close together, as ids often are; otherwise a hash
-table in one flat array, with open addressing, at most half full.
+"""Dense codes for whole numbers. While the numbers are close together, as ids often are, a list maps them to codes;
+otherwise a hash table in one flat array does, with open addressing, at most half full.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from skyband.kernels.prefetching import prefetch
 Ints = npt.NDArray[np.int64]
 
 FREE = -1
-VALUE, CODE = 0, 1  # what is in a slot
-AHEAD = 16  # rows
-SHORT, SPREAD = 4096, 16  # entries of the list in any case, and for each number: with more, a hash table is smaller
+VALUE, CODE = 0, 1  # the entries of a slot
+AHEAD = 16  # how many rows ahead slots are prefetched
+SHORT, SPREAD = 4096, 16  # the list may have SHORT entries, and SPREAD more for each number; else a table is smaller
 
 
 class IntegerCodes:
-    """Numbers whole numbers in order of first appearance."""
+    """Assigns codes to whole numbers in order of first appearance."""
 
     def __init__(self) -> None:
         self.count = 0
         self._base = 0
         self._near = np.empty(0, np.int32)  # the codes of _base, _base + 1, …
-        self._table: Ints | None = None  # instead of it, while numbers are far apart
+        self._table: Ints | None = None  # used instead of the list while numbers are far apart
 
     def next_code(self) -> int:
-        """A code that belongs to no number."""
+        """Take a code that belongs to no number."""
         self.count += 1
         return self.count - 1
 
@@ -49,7 +49,7 @@ class IntegerCodes:
                 self._grow(self._table)
 
     def _reach(self, number: int) -> None:
-        """Make the list long enough for this number, or go over to the hash table."""
+        """Make the list long enough for this number, or switch to the hash table."""
         low, high = self._base, self._base + len(self._near)
         low, high = (min(low, number), max(high, number + 1)) if high > low else (number, number + 1)
         if high - low > SHORT + SPREAD * self.count:
@@ -57,13 +57,13 @@ class IntegerCodes:
             _copy_near(self._near, self._base, self._table)
             self._near = self._near[:0]
             return
-        # Twice as long as it must be, on the side where numbers come, so that it grows a few times only.
+        # Twice as long as needed, on the side where numbers come, so that it rarely grows.
         near, base = np.full(2 * (high - low), FREE, np.int32), max(2 * low - high, -(2**63)) if number == low else low
         near[self._base - base :][: len(self._near)] = self._near
         self._base, self._near = base, near
 
     def _grow(self, table: Ints) -> None:
-        """Make the hash table larger, or go back to the list: far apart were only the first numbers."""
+        """Make the hash table larger; or switch back to the list, if only the first numbers were far apart."""
         known = table[table[:, CODE] != FREE]
         low, high = int(known[:, VALUE].min()), int(known[:, VALUE].max()) + 1
         if high - low <= SHORT + SPREAD * self.count:
@@ -75,7 +75,7 @@ class IntegerCodes:
 
 
 def _new_table(slots: int) -> Ints:
-    """A number and its code in each slot, side by side, so that one look at memory finds both."""
+    """A table whose slots have a number and its code side by side, so that one memory access finds both."""
     table = np.empty((slots, 2), np.int64)
     table[:, CODE] = FREE
     return table
@@ -83,10 +83,10 @@ def _new_table(slots: int) -> Ints:
 
 @kernel
 def _encode_near(source, i, target, near, base, count):
-    """Encode rows from i on; return the first one that the list does not reach, and how many codes there are."""
+    """Encode rows from i on. Returns the first row whose number is outside the list, and the number of codes."""
     values, codes = source[i:], target[i:]
     for j in range(len(values)):
-        place = np.uint64(values[j] - base)  # of a smaller number it is very large
+        place = np.uint64(values[j] - base)  # very large for a number below the base
         if place >= len(near):
             return i + j, count
         code = near[place]
@@ -108,14 +108,14 @@ def _copy_near(near, base, table):
 
 @inlined
 def _first_slot(value, mask):
-    """Where to look first."""
+    """The slot at which the search for a value begins."""
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
     return (mixed >> np.uint64(32)) & mask
 
 
 @inlined
 def _slot(value, slot, table):
-    """Where `value` is, or the free slot where it belongs, from `slot` on."""
+    """The slot that has `value`, or the free slot where it belongs, searching from `slot` on."""
     while table[slot, CODE] != FREE and table[slot, VALUE] != value:
         slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
     return slot
@@ -123,11 +123,11 @@ def _slot(value, slot, table):
 
 @kernel
 def _encode(source, i, target, table, count):
-    """Encode rows from i on; return the first one for which the table was too full, and how many codes there are.
+    """Encode rows from i on. Returns the first row for which the table was too full, and the number of codes.
 
-    A large table is not in the cache, so the slots of rows to come are asked for early.
+    A large table is not in the cache, so the loop prefetches the slots of later rows.
     """
-    # Slices, and slots without a sign: numba looks twice at an index that might be negative.
+    # Slices and unsigned slots: numba adds a check for each index that might be negative.
     values, codes, mask = source[i:], target[i:], np.uint64(len(table) - 1)
     for j in range(len(values)):
         if j + AHEAD < len(values):
@@ -154,7 +154,7 @@ def _copy(known, table):
 
 @allocating
 def first_rows(codes, known, count):
-    """The first row of each of the codes known, known + 1, …, count - 1."""
+    """The first row that has each of the codes known, known + 1, …, count - 1."""
     rows = np.full(count - known, -1, np.int64)
     found = 0
     for i in range(len(codes)):
@@ -168,7 +168,7 @@ def first_rows(codes, known, count):
 
 
 def order_by_code(codes: npt.NDArray[Any], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The rows sorted by code, in their order within each code, and where each code starts among them."""
+    """Sort rows by code, stably. Returns their order, and where each code begins in it."""
     order, start, following = (
         np.empty(len(codes), np.int64),
         np.empty(count + 1, np.int64),
@@ -180,9 +180,9 @@ def order_by_code(codes: npt.NDArray[Any], count: int) -> tuple[npt.NDArray[np.i
 
 @kernel
 def sort_by_code(codes, begin, end, order, start, following):
-    """Write rows [begin, end), sorted by code, to `order`, and to `start` where each code starts among them.
+    """Write rows [begin, end), stably sorted by code, to `order`, and where each code begins to `start`.
 
-    `following` is scratch of the same length as `start`: one more than there are codes.
+    `following` is scratch space. Both it and `start` have one entry more than there are codes.
     """
     start[:] = 0
     for i in range(begin, end):

@@ -1,7 +1,7 @@
 """Kernels that write answers: a whole ranked list, or its difference from the previous one.
 
-Ranked lists of rows are merged: rows that leave come first, then rows that enter, both by rank. `out` has room for all
-of them, and `written[OUT]` counts the rows written.
+A difference has the rows that leave, then the rows that enter, both by rank. `out` has room for all of them, and
+`written[OUT]` counts the entries written.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from skyband.kernels.ranking import exceeds, ranks_before
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
 from skyband.kernels.slabs import reserve
 
-OUT = 0  # in every array that counts what a kernel does: entries written to the output
+OUT = 0  # the index, in every array of a kernel's counts, of the entries written to the output
 
-# In a row's flag, beside whether it was shown: its columns are let go, so that it cannot be shown (`budgeted`).
+# A bit of a row's flag: `budgeted` has dropped the row's columns, so no answer can show it.
 GONE = 1 << 40
-HOLE = 3  # times the change of an entry, if it is about such a row: whoever reads the entries leaves it out
+HOLE = 3  # the change of an entry about such a row is multiplied by this, so that readers can leave it out
 
 
 @inlined
 def put(entry, at, g, rank, row, change, order):
-    """One entry of the answer. `order`: the batch's row that made it known, where that is not the order of writing."""
+    """Fill one entry of the answer. `order` is the batch's row that caused it, if entries are not written in order."""
     entry.at = at
     entry.group = g
     entry.rank = rank
@@ -33,16 +33,16 @@ def put(entry, at, g, rank, row, change, order):
 
 @inlined
 def write(out, written, at, g, rank, row, change, order):
-    """The next entry of the answer."""
+    """Write the next entry of the answer."""
     put(out[written[OUT]], at, g, rank, row, change if row.flag < GONE else HOLE * change, order)
     written[OUT] += 1
 
 
 @inlined
 def show(g, at, order, start, n, emit, pool, shown, written, out):
-    """Write group g's answer, the n rows from `start` on, or how it differs from `shown`, the last one.
+    """Write the answer of group g, the n rows from `start` on; or its difference from `shown`, the last answer.
 
-    In a row's flag stands whether it was ever shown (for entries).
+    For entries, a bit of a row's flag tells whether it was ever shown.
     """
     rows = pool.rows
     if takes_back(emit):
@@ -63,9 +63,9 @@ def show(g, at, order, start, n, emit, pool, shown, written, out):
 
 @inlined
 def write_differences(g, at, order, old, a, m, new, b, n, written, out):
-    """Write what left a ranked list, and what entered it: from m rows of `old` at a, to n rows of `new` at b.
+    """Write the rows that left and entered a ranked list: before, m rows of `old` at a; now, n rows of `new` at b.
 
-    Returns between which ranks rows of the new list are other ones than those of the old list.
+    Returns the range of ranks in which the two lists may differ.
     """
     same = 0
     while same < min(n, m) and old[a + same].position == new[b + same].position:
@@ -81,7 +81,7 @@ def write_differences(g, at, order, old, a, m, new, b, n, written, out):
 
 @inlined
 def write_missing(g, at, order, rows, a, n, others, b, m, first, change, written, out):
-    """Write rows [first, n) of the ranked list at a that are not among [first, m) of the other one, at b."""
+    """Write rows [first, n) of the ranked list at a that are not among rows [first, m) of the other list, at b."""
     i = first
     for r in range(first, n):
         while i < m and ranks_before(others[b + i], rows[a + r]):
@@ -92,11 +92,11 @@ def write_missing(g, at, order, rows, a, n, others, b, m, first, change, written
 
 @inlined
 def show_replaced(g, at, order, row, answer, k, pool, shown, written, out):
-    """Write how the answer, the first k rows of a list, differs from `shown`, the answer one step before, a band.
+    """Write how the answer, the first k rows of a list, differs from `shown`, the band with the previous answer.
 
-    False, and nothing is written, unless one row replaced one other, which is found without comparing all k. `row`: was
-    one taken in, in this step, and its score, time and position. Any other row that was not shown ranks after all that
-    were.
+    It handles only the case in which one row replaced another, and finds it without comparing all k rows; otherwise it
+    writes nothing and returns False. `row` has whether this step took a row, and its score, time and position. Any
+    other row that was not shown ranks after all rows that were.
     """
     taken, score, time, position = row
     if shown.length < k or answer.length < k:
@@ -108,7 +108,7 @@ def show_replaced(g, at, order, row, answer, k, pool, shown, written, out):
         entered = min(rank_of(pool, answer, score, time, position), k - 1)
     elif not ranks_before(last_old, last_new):
         return True  # no row entered, so none left
-    # Of the others, if the last one was shown, so were all: of those that were, one is missing.
+    # If the last of the other rows was shown, then all of them were, so exactly one row that was shown is missing.
     if k > 1 and ranks_before(last_old, rows[new + k - 1 - (entered == k - 1)]):
         return False
     left, high = 0, k - 1

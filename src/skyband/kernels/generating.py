@@ -1,7 +1,7 @@
-"""Generates the loops for one expression, from templates and the expression's own lines, and compiles them.
+"""Generates and compiles the loops for one expression, from templates and the expression's own lines of code.
 
 This is the only place that turns text into code. The lines come from checked trees (`expressions/`), the templates from
-the package; no text of the user gets in, as tests/expressions/test_pairs.py shows.
+the package. No text of the user gets in, as tests/expressions/test_pairs.py shows.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from skyband.kernels.compiling import cached
 
 @dataclass(frozen=True, eq=False)
 class GeneratedLoops(ABC):
-    """The loops around the lines of one score, as attributes; each is compiled when it is first called."""
+    """The loops around the code of one score, as attributes. Each is compiled when it is first used."""
 
-    TEMPLATES: ClassVar[Mapping[str, str]]  # by the name of a loop
+    TEMPLATES: ClassVar[Mapping[str, str]]  # by the name of the loop
     _loops: dict[str, Callable[..., Any]] = field(default_factory=dict, init=False)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -37,12 +37,12 @@ class GeneratedLoops(ABC):
 
     @abstractmethod
     def _compile(self, name: str) -> Callable[..., Any]:
-        """The loop of that name around the lines of the score."""
+        """Compile the loop of this name around the code of the score."""
 
 
 @contextmanager
 def refusing(what: str) -> Iterator[None]:
-    """Say in our words why numba cannot compile what a user wrote."""
+    """Turn numba's errors about code that a user wrote into `InvalidExpression`."""
     try:
         yield
     except NumbaError as error:
@@ -50,7 +50,7 @@ def refusing(what: str) -> Iterator[None]:
 
 
 def filled(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:
-    """The pattern, in which a line that is `{NAME}` stands for the lines of that name, indented alike."""
+    """Fill a template: each line `{NAME}` is replaced by the lines of that name, with the same indent."""
     lines: list[str] = []
     for line in pattern.strip("\n").split("\n"):
         stripped = line.strip()
@@ -63,10 +63,10 @@ def filled(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:
 
 
 def loop(name: str, text: str, scope: Mapping[str, Any], *, may_raise: bool) -> Callable[..., Any]:
-    """The function of that name in `text`, compiled. `may_raise`: it calls what a user wrote.
+    """Compile the function of this name in `text`. `may_raise`: it calls a function that a user wrote.
 
-    A user's function may allocate, so numba has to count references; and it may change while the text does not, so its
-    code is not kept for later processes.
+    A user's function may allocate, so numba must count references. It may also change while `text` stays the same, so
+    its code is not cached on disk.
     """
     known = {"__name__": __name__, "math": math, "np": np, **scope}
     exec(compile(text, f"<{name}, generated>", "exec"), known)
@@ -76,5 +76,5 @@ def loop(name: str, text: str, scope: Mapping[str, Any], *, may_raise: bool) -> 
 
 
 def callee(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a user's as loops call it: compiled, unless it is already."""
+    """Compile a user's function for calls from loops, unless it is compiled already."""
     return function if hasattr(function, "py_func") else njit(error_model="numpy")(function)

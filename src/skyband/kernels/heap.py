@@ -1,4 +1,4 @@
-"""The k largest of a run of numbers, in a flat array."""
+"""Keeps the k largest of a sequence of numbers in a flat array."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skyband.kernels.ranking import SMALL
 
 @inlined
 def push_heap(heap, size, k, value):
-    """Add to a heap of the k largest values, smallest on top; a full one loses its smallest. Return its size."""
+    """Add a value to a heap of the k largest, the smallest on top; a full heap drops its smallest. Return its size."""
     if size < k:
         child = size
         while child > 0 and heap[(child - 1) >> 1] > value:
@@ -33,9 +33,9 @@ def push_heap(heap, size, k, value):
 
 @inlined
 def note_score(best, count, k, s, threshold):
-    """Add a score to the k best so far; return how many are kept and the score that the next one has to exceed.
+    """Add a score to the k best so far. Return how many are kept, and the score that the next one must exceed.
 
-    Few are kept in order, best first; of many, up to 2k gather before the k best are selected.
+    A small k keeps them sorted, best first. With a large k, up to 2k gather before the k best are selected.
     """
     if k <= SMALL:
         i = min(count, k - 1) if count < k else k - 1

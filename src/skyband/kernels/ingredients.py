@@ -1,7 +1,7 @@
-"""A hash of everything that a kernel is compiled from: its code, the code of all functions it calls, and its constants.
+"""A hash of everything that a kernel is compiled from: its code, the code of all functions it calls, and constants.
 
 Compiled code is cached on disk under this hash, so it is used exactly as long as compiling again would give the same
-code. Comments, line numbers, annotations and other code of the same modules do not count.
+code. Docstrings, comments, line numbers, annotations and other code of the same modules do not count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-# Versions of these are told by others: by numba's own key, and by whoever installs them.
+# Packages whose code is not hashed: numba's own cache key has their versions.
 _FOREIGN: Final = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite"}
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
@@ -23,12 +23,12 @@ _brought: dict[type, list[Callable[..., Any]]] = {}
 
 
 def brought_by(kind: type, function: Callable[..., Any]) -> None:
-    """Kernels that get an argument of this class call this function: numba chooses it by the class."""
+    """Register that kernels with an argument of this class call this function: numba chooses it by the class."""
     _brought.setdefault(kind, []).append(function)
 
 
 def number_of(*things: Any) -> int:
-    """Another number as soon as one of these functions, classes or values would be compiled to other code."""
+    """A hash that changes if one of these functions, classes or values would be compiled to other code."""
     found = Ingredients()
     for thing in things:
         found.add(thing)
@@ -36,12 +36,13 @@ def number_of(*things: Any) -> int:
 
 
 class Ingredients:
-    """What is found so far, each thing once."""
+    """Collects functions, classes and values into one hash, each of them once."""
 
     def __init__(self) -> None:
-        self.unknown: list[Any] = []  # it may change unseen: code with it is compiled anew in each process
+        self.unknown: list[Any] = []  # things that may change unseen: code with one is compiled in each process
         self._digest = hashlib.blake2b(digest_size=8)
-        self._seen: dict[int, tuple[int, Any]] = {}  # by id: when it was found; kept, so that no other gets its id
+        # By id: the order in which things were found. It holds the things, so that no other gets the same id.
+        self._seen: dict[int, tuple[int, Any]] = {}
 
     def number(self) -> int:
         return int.from_bytes(self._digest.digest())
@@ -68,7 +69,7 @@ class Ingredients:
             self.add_function(thing.py_func, thing.targetoptions)
         elif hasattr(thing, "_defn"):  # an intrinsic
             self.add_function(thing._defn, {})
-        elif isinstance(thing, ModuleType):  # of others; where it lies does not count
+        elif isinstance(thing, ModuleType):  # of another package; its path does not count
             self._write(thing.__name__)
         elif _package(thing) in _FOREIGN and " at 0x" not in repr(thing):
             self._write(repr(thing))
@@ -87,7 +88,7 @@ class Ingredients:
             self._write(os.urandom(8))
 
     def add_function(self, function: Any, options: Mapping[str, Any]) -> None:
-        """`options`: how it is compiled."""
+        """Add a function that is compiled with these options."""
         self._write(function.__name__, sorted((name, _named(value)) for name, value in options.items()))
         self._write(getattr(function, "compiled_as", None))
         self._add_all(function.__defaults__ or ())
@@ -103,7 +104,7 @@ class Ingredients:
             elif constant is not doc or doc is None:
                 in_order = sorted(constant, key=repr) if isinstance(constant, frozenset) else constant
                 self._write(type(constant).__name__, repr(in_order))
-        for name in code.co_names:  # of globals, and of attributes
+        for name in code.co_names:  # names of globals and of attributes
             if name in scope:
                 self._write(name)
                 self._add_named(scope[name], code.co_names)
@@ -126,11 +127,11 @@ class Ingredients:
 
 
 def _package(thing: Any) -> str:
-    """The outermost package of a module, or of what a module says it holds."""
+    """The outermost package of a module, or of the module in which a thing is defined."""
     module = thing.__name__ if isinstance(thing, ModuleType) else getattr(thing, "__module__", None)
     return str(module or type(thing).__module__).partition(".")[0]
 
 
 def _named(value: Any) -> str:
-    """Of a class its name: what it does is in the file of the compiler."""
+    """The name of a class, or the repr of another value. The hash of `compiling.py` covers what the class does."""
     return str(getattr(value, "__qualname__", repr(value)))

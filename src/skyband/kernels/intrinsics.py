@@ -1,8 +1,8 @@
-"""LLVM operations that numba does not offer: a choice without a branch, wider registers, copying whole records.
+"""LLVM operations that numba does not offer.
 
 `choose` takes one of two numbers without a branch, for loops in which the processor would mispredict. `widen` makes the
-loops of a function use the widest registers. `copy_row` copies a whole record, which numba copies field by field;
-`row_at` reads one without checking for a negative index.
+loops of a function use the widest registers. `copy_row` copies a whole record, which numba copies field by field.
+`row_at` reads a record without checking for a negative index.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 @intrinsic
 def choose(_: Any, condition: Any, one: Any, other: Any) -> Any:
-    """`one if condition else other`, of the same type, without a branch, which compilers like to make of that."""
+    """`one if condition else other`, both of the same type, compiled without a branch."""
 
     def codegen(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         chosen = builder.select(*arguments)
@@ -27,19 +27,19 @@ def choose(_: Any, condition: Any, one: Any, other: Any) -> Any:
     return (one(types.boolean, one, one), codegen) if one == other else None
 
 
-_WIDEST = '"prefer-vector-width"="512"'  # a processor without such registers ignores it
+_WIDEST = '"prefer-vector-width"="512"'  # processors without such registers ignore it
 
 
 @intrinsic
 def widen(_: Any) -> Any:
     """Make all loops of the function that calls this use the widest registers.
 
-    LLVM by itself uses half of their width, because the first processors with wide registers slowed down. A loop that
-    only calculates runs a quarter faster with all of it.
+    By default LLVM uses half of their width, because the first processors with wide registers slowed down. A loop that
+    only calculates runs a quarter faster with the full width.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # llvmlite knows no attributes that are texts, and would refuse this one.
+        # `attributes.add` of llvmlite would refuse an attribute that is a text.
         set.add(builder.function.attributes, _WIDEST)
         return context.get_dummy_value()
 
@@ -48,13 +48,13 @@ def widen(_: Any) -> Any:
 
 @intrinsic
 def copy_row(_: Any, array: Any, to: Any, other: Any, at: Any) -> Any:
-    """array[to] = other[at]; both have rows of the same kind. Nothing checks the bounds."""
+    """array[to] = other[at], for arrays with the same type of rows. It checks no bounds."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, other_kind = signature.args[0], signature.args[2]
         target = _pointer(context, builder, kind, arguments[0], arguments[1])
         source = _pointer(context, builder, other_kind, arguments[2], arguments[3])
-        # Of a size that is known it becomes a few instructions.
+        # The size is constant, so LLVM turns this into a few instructions.
         cgutils.raw_memmove(builder, target, source, ir.Constant(ir.IntType(64), 1), _size(context, kind))
         return context.get_dummy_value()
 
@@ -72,7 +72,7 @@ def _size(context: Any, kind: Any) -> Any:
 
 @intrinsic
 def row_at(_: Any, array: Any, index: Any) -> Any:
-    """array[index] of an index that is not negative: to ask whether it is takes a tenth of the time of some loops."""
+    """array[index] for an index that is not negative. The check for that takes a tenth of the time of some loops."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]

@@ -6,15 +6,15 @@ import numpy as np
 
 from skyband.kernels.compiling import allocating
 
-REMEMBERED = 64  # bytes: the hash moves older ones out at its top
-_TESTED = 40  # the lowest bit that is looked at: bits below it depend on fewer bytes
+REMEMBERED = 64  # the hash depends on this many last bytes: older ones have been shifted out at its top
+_TESTED = 40  # the lowest bit of the hash that is tested: lower bits depend on fewer bytes
 
 
 @allocating
 def page_ends(data, gears, least, most, mask):
-    """Ends of pages of `least` to `most` bytes, of which the last may be shorter; one in mask + 1 bytes ends a page.
+    """Cut data into pages of `least` to `most` bytes, where the last may be shorter; return where they end.
 
-    `gears` has a number for each value of a byte.
+    One in mask + 1 positions can end a page. `gears` has a random number for each value of a byte.
     """
     ends = np.empty(len(data) // least + 2, np.int64)
     count, start = 0, 0

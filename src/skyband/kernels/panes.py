@@ -1,8 +1,8 @@
 """Pane arithmetic: where rows fall between the starts and ends of windows.
 
-Window i ends at (i + 1) * every and starts `size` before that. Cutting time at every start and every end gives panes:
-one per slide when `size` is a multiple of `every`, else two, of lengths every - rest and rest. All rows of a pane are
-in the same windows. Pane 2j is the first of slide j, pane 2j + 1 the second.
+Window i ends at (i + 1) * every and starts `size` before that. The starts and ends of all windows cut time into panes,
+and all rows of a pane are in the same windows. A slide has one pane if `size` is a multiple of `every`; otherwise two,
+of lengths every - rest and rest. Pane 2j is the first of slide j, pane 2j + 1 the second.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import numpy as np
 from skyband.kernels.compiling import allocating, inlined, kernel, part
 from skyband.windows import NEVER
 
-BLOCK = 64  # rows looked at together: long enough to vectorise, short enough to look again
-NARROW = 32  # the same where every second block may have some
-FIND = 256  # the same where all that matter are wanted at once
-WIDE = 512  # the same where few rows are expected to matter
-SAMPLE = 2048  # scores that a threshold is guessed from
-WORTH_GUESSING = 32  # as k
+# How many rows a loop tests together: enough to vectorise, and few enough to test again one by one.
+BLOCK = 64  # in general
+NARROW = 32  # if every second block may have a row that matters
+FIND = 256  # if all rows that matter are wanted at once
+WIDE = 512  # if few rows are expected to matter
+SAMPLE = 2048  # how many scores a threshold is guessed from
+WORTH_GUESSING = 32  # the smallest k for which guessing a threshold pays
 
 
 class Shape(NamedTuple):
@@ -55,7 +56,7 @@ def pane_end(shape, pane):
 
 @kernel
 def last_window(shape, pane):
-    """The last window that holds the pane's rows; the first one is pane >> 1."""
+    """The last window that holds the rows of a pane. The first one is pane >> 1."""
     if shape.whole == NEVER:
         return NEVER
     return (pane >> 1) + shape.whole - 1 + (pane & 1)
@@ -63,7 +64,7 @@ def last_window(shape, pane):
 
 @kernel
 def all_within(values, limit):
-    """Are all these whole numbers between -limit and limit, both excluded?"""
+    """Are all these numbers between -limit and limit, both excluded?"""
     beyond = 0
     for j in range(len(values)):
         beyond += (values[j] >= limit) | (values[j] <= -limit)
@@ -72,8 +73,8 @@ def all_within(values, limit):
 
 @inlined
 def reaching(part, threshold):
-    """How many of these scores reach the threshold. Callers pass slices: an index the compiler knows not to be negative
-    is what lets it vectorise the loop well."""
+    """How many of these scores reach the threshold. Callers pass a slice, so that the compiler knows that no index is
+    negative and can vectorise the loop."""
     n = 0
     for j in range(len(part)):
         n += part[j] >= threshold
@@ -101,10 +102,10 @@ def skip_scores(score, i, end, threshold):
 
 @part
 def find_scores(score, i, end, threshold, found):
-    """Look in [i, end) for scores that reach the threshold, up to the first block that has some.
+    """Search [i, end) for scores that reach the threshold, up to the first block that has some.
 
-    Their indices go to `found`, which has room for a block. Returns where to go on, how many there are, and how many of
-    the rows passed have no score.
+    Writes their indices to `found`, which has room for a block. Returns where to continue, the number of scores found,
+    and how many of the rows passed have no score.
     """
     missing = 0
     while i + FIND <= end:
@@ -125,14 +126,14 @@ def find_scores(score, i, end, threshold, found):
             missing += part[j] != part[j]
         if reached:
             for j in range(len(part)):
-                found[n] = low + j  # without a branch: overwritten by the next one unless this one counts
+                found[n] = low + j  # without a branch: the next index overwrites this one unless it counts
                 n += np.uint64(part[j] >= threshold)
     return stop, np.int64(n), missing
 
 
 @part
 def guess_threshold(score, i, end, k, sample):
-    """A score that somewhat more than k rows of [i, end) probably reach, from a sample; -inf: a guess is no use."""
+    """Guess from a sample a score that somewhat more than k rows of [i, end) reach; -inf if guessing does not pay."""
     if end - i < 16 * k or end - i < 4 * SAMPLE:
         return -np.inf
     stride = (end - i) // SAMPLE
@@ -140,13 +141,13 @@ def guess_threshold(score, i, end, k, sample):
         value = score[i + j * stride]
         sample[j] = value if value == value else -np.inf
     expected = k * SAMPLE / (end - i)
-    # Three standard deviations to the safe side: too few rows means doing it all again.
+    # Three standard deviations to the safe side: with too few rows, all work would have to be repeated.
     return largest(sample, int(expected + 3 * np.sqrt(expected) + 4))
 
 
 @part
 def largest(values, rank):
-    """The value of that rank (0 is the largest); reorders the values."""
+    """The value of this rank (0 is the largest). It reorders the values."""
     low, high = 0, len(values) - 1
     while low < high:
         pivot = values[(low + high) >> 1]
@@ -171,9 +172,9 @@ def largest(values, rank):
 
 @part
 def skip_rows(score, time, i, end, threshold, low, high, now):
-    """The first row of [i, end) that reaches the threshold or lies outside [low, high).
+    """Find the first row of [i, end) that reaches the threshold or has a time outside [low, high).
 
-    Also the latest time before it, and how many of the rows before it have no score.
+    Returns it, the latest time before it, and how many of the rows before it have no score.
     """
     missing = 0
     while i + BLOCK <= end:

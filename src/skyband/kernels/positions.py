@@ -1,4 +1,4 @@
-"""Rows by their arrival positions: where they are among the rows held, and columns of them picked out."""
+"""Finds rows by their arrival positions: their places among the rows held, and the values of their columns."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from skyband.kernels.compiling import allocating, inlined, kernel
 Ints = npt.NDArray[np.int64]
 
 WORD = 64  # positions in a word of bits
-SPARSE = 4  # words to look through for each position listed or wanted: with more, bisection is cheaper
-MANY = 1024  # positions, from which on it pays not to sort them
+SPARSE = 4  # with more words than this for each position listed or wanted, bisection is cheaper
+MANY = 1024  # with this many positions, bits are cheaper than sorting
 
 
 @allocating
 def locate(positions, first, wanted):
-    """For each number wanted, its index in a list that has it: `positions`, which ascend, then first, first + 1, ….
+    """The index of each wanted number in a list that has it: `positions`, which ascend, then first, first + 1, ….
 
-    A bit for each number that may be listed, and how many are listed before each word of them: so two looks at memory
-    find a number, and no branch, where bisection would miss the cache and guess wrong at most of its steps.
+    It sets a bit for each listed number, and counts the bits before each word. So it finds a number with two memory
+    accesses and no branch; bisection would miss the cache and mispredict at most of its steps.
     """
     n, found = len(positions), np.empty(len(wanted), np.int64)
     if n == 0:
@@ -50,7 +50,7 @@ def locate(positions, first, wanted):
 
 
 def ascending(positions: Ints) -> Ints:
-    """The same positions, of which no two are equal, in order."""
+    """Sort positions that are all different."""
     base = positions.min(initial=0)
     words = (int(positions.max(initial=0) - base) >> 6) + 1
     if len(positions) < MANY or words > SPARSE * len(positions):
@@ -62,7 +62,7 @@ def ascending(positions: Ints) -> Ints:
 
 @kernel
 def write_ascending(positions, base, bits, ordered):
-    """Write the positions in order, by a bit for each number that may be one. Sorting takes five times as long."""
+    """Write positions in order with the help of a bit for each number. Sorting takes five times as long."""
     for i in range(len(positions)):
         word, bit = place(positions[i] - base)
         bits[word] |= bit
@@ -78,17 +78,17 @@ def write_ascending(positions, base, bits, ordered):
 
 @inlined
 def place(offset):
-    """The word of a number, and its bit in it."""
+    """The word of a number, and its bit in that word."""
     number = np.uint64(offset)
     return number >> np.uint64(6), np.uint64(1) << (number & np.uint64(WORD - 1))
 
 
 @kernel
 def pick(index, listed, following, picked):
-    """Write the entries at these indices of a column in two pieces, one behind the other."""
+    """Write the values at these indices of a column that consists of two pieces, one behind the other."""
     n = np.uint64(len(listed))
     for i in range(len(index)):
-        # Without a sign: numba looks twice at an index that might be negative.
+        # Unsigned, because numba adds a check for an index that might be negative.
         at = np.uint64(index[i])
         if at < n:
             picked[i] = listed[at]

@@ -10,12 +10,12 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 _TO_READ, _KEEP, _DATA = 0, 3, 1
-_LINE = 64  # bytes that come together
+_LINE = 64  # bytes of a cache line
 
 
 @intrinsic
 def prefetch(_: Any, array: Any, index: Any) -> Any:
-    """Bring array[index] near, or of several dimensions its first entry, if it exists; nothing waits for it."""
+    """Start loading array[index], or its first entry if the array has several dimensions; nothing waits for it."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         rest = [context.get_constant(types.intp, 0)] * (signature.args[0].ndim - 1)
@@ -26,7 +26,7 @@ def prefetch(_: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def prefetch_in(_: Any, array: Any, row: Any, column: Any) -> Any:
-    """Bring array[row, column] near: a long row is not all in one place."""
+    """Start loading array[row, column]: a long row spans several cache lines."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         rest = context.cast(builder, arguments[2], signature.args[2], types.intp)
@@ -36,7 +36,7 @@ def prefetch_in(_: Any, array: Any, row: Any, column: Any) -> Any:
 
 
 def _hint(context: Any, builder: Any, signature: Any, arguments: Any, rest: list[Any]) -> Any:
-    """The code for a hint at the item of the array whose first index is the second argument."""
+    """Emit a prefetch of the item whose first index is the second argument; `rest` has its other indices."""
     array_type = signature.args[0]
     made = context.make_array(array_type)(context, builder, arguments[0])
     index = context.cast(builder, arguments[1], signature.args[1], types.intp)

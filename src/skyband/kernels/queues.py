@@ -1,4 +1,4 @@
-"""Rows in order of time, first in first out: a band (skyband.py) used from its two ends."""
+"""Queues of rows in order of time: a band (skyband.py) that is used from its two ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skyband.kernels.skyband import first_row, rehouse
 
 @part
 def push_back(pool, queue, score, time, position, mark):
-    """Add a row behind the others; returns its index in the pool. `mark` is kept in its field `last`."""
+    """Add a row at the end, with `mark` in its field `last`. Returns its index in the pool."""
     if queue.gap + queue.length == queue.capacity:
         make_room(pool, queue, 8)
     i = first_row(queue) + queue.length
@@ -20,16 +20,16 @@ def push_back(pool, queue, score, time, position, mark):
 
 @part
 def make_room(pool, queue, n):
-    """Make room for n more rows behind the others."""
+    """Make room for n more rows at the end."""
     if not room_behind(pool, queue, n):
         rehouse(pool, queue, n)
 
 
 @part
 def room_behind(pool, queue, n):
-    """Is there room for n more rows behind the others, in the slab they are in?"""
+    """Is there room for n more rows at the end of the slab? It may move the rows to the start of the slab."""
     if queue.gap + queue.length + n > queue.capacity and queue.gap > queue.length:
-        # More rows have left than are there: these move to the start of their slab.
+        # More rows have left than remain, so moving the others pays.
         start = first_row(queue)
         for j in range(queue.length):
             pool.rows[queue.offset + j] = pool.rows[start + j]
@@ -39,7 +39,7 @@ def room_behind(pool, queue, n):
 
 @part
 def push_in_order(pool, queue, score, time, position, mark):
-    """Add a row behind those of an earlier time, or of the same and an earlier position: mostly behind all."""
+    """Insert a row in order of time, then position: usually at the end."""
     i = push_back(pool, queue, score, time, position, mark)
     rows, start = pool.rows, first_row(queue)
     while i > start and (rows[i - 1].time > time or (rows[i - 1].time == time and rows[i - 1].position > position)):
@@ -51,14 +51,14 @@ def push_in_order(pool, queue, score, time, position, mark):
 
 @inlined
 def pop_front(queue, n):
-    """Take the first n rows away."""
+    """Remove the first n rows."""
     queue.gap += n
     queue.length -= n
 
 
 @part
 def find(pool, queue, time, position):
-    """The index in the pool of the first row that is not before this time and, of equal times, this position."""
+    """The index in the pool of the first row that is not before this (time, position)."""
     rows, start = pool.rows, first_row(queue)
     low, high = start, start + queue.length
     while low < high:

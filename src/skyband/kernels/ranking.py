@@ -1,7 +1,7 @@
-"""Rows as kernels see them, their order, and selection and sorting by it, in place.
+"""Rows as kernels see them, the order in which they rank, and selection and sorting in place.
 
-The higher score comes first; of equal scores the later time; of equal times the later arrival. Positions differ, so no
-two rows are equal, and every algorithm that sorts by this order gives the same result.
+The higher score ranks first; among equal scores, the later time; among equal times, the later arrival. Positions
+differ, so no two rows are equal, and every algorithm that sorts gives the same result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skyband.kernels.compiling import allocating, inlined, part
 ROW = np.dtype(
     [
         ("score", np.float64),  # never NaN
-        ("time", np.int64),  # what the window measures; by count, how many rows of the group came before
+        ("time", np.int64),  # what the window measures; by count, the number of earlier rows of the group
         ("position", np.int64),  # the row's arrival
         ("last", np.int64),  # with panes: the last window that holds the row
         ("flag", np.int64),  # shown in the last answer (changes), or in any (entries); `budgeted` has bits of its own
@@ -25,7 +25,7 @@ ROW = np.dtype(
 )
 Rows = npt.NDArray[Any]  # of dtype ROW
 
-ZERO = np.int64(0)  # where a literal 0 would make numba compile a second version of whatever it is passed to
+ZERO = np.int64(0)  # for arguments: a literal 0 would make numba compile a second version of the function called
 SMALL = 16  # below this, insertion beats partitioning
 
 
@@ -41,7 +41,8 @@ def ranks_before(a, b):
 
 @inlined
 def exceeds(row, score, time, position):
-    """Does `row` rank before the row with these three? They are in registers, and mostly the score decides."""
+    """Does `row` rank before a row with this score, time and position? These are in registers, and usually the score
+    decides."""
     if row.score != score:
         return row.score > score
     if row.time != time:
@@ -51,7 +52,7 @@ def exceeds(row, score, time, position):
 
 @inlined
 def trails(row, score, time, position):
-    """Does `row` rank after the row with these three?"""
+    """Does `row` rank after a row with this score, time and position?"""
     if row.score != score:
         return row.score < score
     if row.time != time:
@@ -70,8 +71,9 @@ def _swap(a, b):
 
 @part
 def _partition(rows, low, high):
-    """Split [low, high) in two, neither empty, all of the first better than all of the second; return where."""
-    # The median of three keeps sorted and reversed input, both common in streams, from being the worst case.
+    """Split [low, high) in two parts, neither empty, so that all of the first rank before all of the second; return
+    where the second begins."""
+    # With the median of three, sorted and reversed input, both common in streams, are not the worst case.
     a, b, c = rows[low], rows[(low + high) >> 1], rows[high - 1]
     if ranks_before(b, a):
         _swap(a, b)
@@ -123,7 +125,7 @@ def is_best_first(rows, low, high):
 
 @allocating
 def select_best(rows, low, high, k):
-    """Rearrange [low, high) so that its k best rows come first, the worst of them last among these."""
+    """Rearrange [low, high) so that its k best rows come first, and the worst of these is the k-th."""
     wanted = low + k - 1
     while high - low > SMALL:
         split = _partition(rows, low, high)
@@ -161,11 +163,11 @@ def sort_best_first(rows, low, high):
 
 
 def best_first(rows: Rows) -> npt.NDArray[np.intp]:
-    """The order of rows by rank, as indices."""
+    """The indices that sort rows by rank."""
     return np.lexsort((-rows["position"], -rows["time"], -rows["score"]))
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
-    """Rows one behind the other."""
-    # As plain numbers: numpy copies records field by field, which takes five times as long.
+    """Concatenate rows."""
+    # As plain numbers, because numpy copies records field by field, which takes five times as long.
     return np.concatenate([part.view(np.int64) for part in parts]).view(ROW)

@@ -1,14 +1,14 @@
 """A grid over the scores of a window: cells of equal width, each with a chain of its rows.
 
-The window is a queue (queues.py) of rows in order of time. They are numbered as they come, so that a number stays that
-of its row when the window moves to another slab: the first has the number `left` of its group. A chain leads from the
-newest row of a cell to its oldest, each row's field `last` being the number of the one before it. So a row that comes
-touches nothing but itself and its cell, and as rows leave in the order in which they came, one that leaves is the end
-of its chain: its cell has one row less.
+The window is a queue (queues.py) of rows in order of time. Rows are numbered as they come, so that a row keeps its
+number when the window moves to another slab; the first row in the window has the number `left` of its group. A chain
+leads from the newest row of a cell to its oldest: each row's field `last` has the number of the row before it. So a new
+row touches only itself and its cell. Rows leave in the order in which they came, so a row that leaves is the end of its
+chain, and only the count of its cell changes.
 
-Cells lie in a slab of the pool, worst first; the first and the last take in whatever lies beyond them. In a cell's
-field `position` is the number of its newest row, in `last` how many rows it has. A grid without cells is yet to be
-made, and rows are not chained until then.
+Cells lie in a slab of the pool, worst first; the first and the last also take the scores beyond them. A cell's field
+`position` has the number of its newest row, and `last` the number of its rows. While a grid has no cells, rows are not
+chained.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from skyband.kernels.intrinsics import row_at
 from skyband.kernels.skyband import first_row
 from skyband.kernels.slabs import give_slab, size_class, take_slab
 
-MOST_CELLS = 512  # these stay in the processor's first cache
+MOST_CELLS = 512  # so many stay in the processor's first cache
 
-# By group.
+# The fields of each group.
 GRID_FIELDS: dict[str, int | float] = {
-    "low": 0.0,  # where the first cell starts
-    "per_score": 0.0,  # cells per unit of score; 0: all scores lie in the first
-    "made_of": 0,  # rows that the window had when the grid was made
-    "made_at": 0,  # the number of the row that came next
-    "left": 0,  # rows that have left the window
+    "low": 0.0,  # where the first cell begins
+    "per_score": 0.0,  # cells per unit of score; 0: all scores are in the first cell
+    "made_of": 0,  # how many rows the window had when the grid was made
+    "made_at": 0,  # the number of the next row when the grid was made
+    "left": 0,  # how many rows have left the window
 }
 
 
 @inlined
 def cell_of(score, low, per_score, cells):
-    """Which of so many cells a score lies in. One that is higher never lies in a lower cell: rounding keeps order."""
+    """The cell of a score. A higher score is never in a lower cell, because rounding keeps the order."""
     x = (score - low) * per_score
     if x >= cells:
         return cells - 1
@@ -45,7 +45,7 @@ def cell_of(score, low, per_score, cells):
 
 @inlined
 def enter(i, window, grid, group, rows):
-    """Put the row at index i of the pool, the newest of its cell, into the grid."""
+    """Add the row at index i of the pool to the grid, as the newest of its cell."""
     row = rows[i]
     cell = rows[first_row(grid) + cell_of(row.score, group.low, group.per_score, grid.length)]
     row.last, cell.position = cell.position, group.left + i - first_row(window)
@@ -54,7 +54,7 @@ def enter(i, window, grid, group, rows):
 
 @part
 def withdraw_newest(n, window, grid, group, rows):
-    """Take the n newest rows of the window out of the grid again."""
+    """Remove the n newest rows of the window from the grid."""
     end = first_row(window) + window.length
     for i in range(end - 1, end - 1 - n, -1):
         cell = rows[first_row(grid) + cell_of(rows[i].score, group.low, group.per_score, grid.length)]
@@ -64,7 +64,7 @@ def withdraw_newest(n, window, grid, group, rows):
 
 @part
 def purge_oldest(n, window, grid, group, rows):
-    """Take the n oldest rows of the window out of the grid, and number the others on. They are still in the window."""
+    """Remove the n oldest rows of the window from the grid, and advance `left`. The window still has them."""
     first, cells, cell_count = first_row(window), first_row(grid), grid.length
     low, per_score = group.low, group.per_score
     group.left += n
@@ -75,16 +75,16 @@ def purge_oldest(n, window, grid, group, rows):
 
 @inlined
 def is_outgrown(window, group):
-    """Has the window so many more rows, or so many fewer, than when its grid was made, that it needs another one?"""
+    """Has the window more than twice, or less than a quarter of, the rows that it had when its grid was made?"""
     return window.length > 2 * group.made_of or 4 * window.length < group.made_of
 
 
 @part
 def make_grid(window, grid, group, pool):
-    """Make the grid anew, over the range that the window's scores have now.
+    """Make a new grid over the present range of the window's scores.
 
-    Of n rows it has sqrt(n) cells, so that to pass empty cells takes no longer than to look through one that is not;
-    of very many rows fewer.
+    For n rows it has sqrt(n) cells, so that passing empty cells takes no longer than searching a full one; for very
+    many rows it has fewer.
     """
     rows, first, n = pool.rows, first_row(window), window.length
     low, high = np.inf, -np.inf

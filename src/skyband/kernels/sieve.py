@@ -1,13 +1,13 @@
-"""A sieve: which rows of a stream may still be among the best k of their group and pane.
+"""A sieve finds the rows of a stream that may still be among the best k of their group and pane.
 
-Rows of one pane belong to the same windows, so a row that k rows of its own group and pane outrank can be in no answer.
-The sieve keeps the best k of every (group, pane) it has met, and answers one boolean a row. It may keep too much (rows
-that rank the same, rows of a pane it has forgotten), never too little.
+Rows of one pane belong to the same windows, so no answer can show a row that k rows of its own group and pane outrank.
+The sieve keeps the best k rows of every (group, pane), and answers one boolean a row. It may pass too many rows (rows
+of equal rank, and rows of a pane that it has forgotten), never too few.
 
-Rows are ranked by (score, time, tie), largest first; without ties to tell them apart, equal rows all pass.
+Rows are ranked by (score, time, tie), largest first. Without ties to tell them apart, all equal rows pass.
 
-State: one slot a (group, pane), found through an open-addressing table; its best rows are a linked list in a pool of
-nodes, up to 2k of them before the list is cut back to k. Nothing is sorted: a cut selects.
+State: one slot for each (group, pane), found through an open-addressing table. Its best rows are a linked list in a
+pool of nodes; at 2k rows the list is cut back to k. Nothing is sorted: a cut selects.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ Booleans = npt.NDArray[np.bool_]
 _NO_INTS = np.empty(0, np.int64)
 _NO_NULLS = np.empty(0, np.bool_)
 _FIRST_ENTRIES = 1 << 12
-_FIRST_NODES = 1 << 16  # at most, before more are needed
+_FIRST_NODES = 1 << 16  # the most nodes at the start
 _LOWEST = np.iinfo(np.int64).min
 
 
 class _Slots(NamedTuple):
-    """One entry a (group, pane). `table` maps a hash to an entry, -1 where free, and is at most half full."""
+    """One entry for each (group, pane). `table` maps a hash to an entry, or -1 if free; it is at most half full."""
 
     table: Indices
     group: Ints
     pane: Ints  # 2 * the pane, + 1 if the group is null
     head: Indices  # first node, -1 when empty
     length: Indices  # nodes in the list, [0, 2k)
-    worst_score: Floats  # the k-th best row at the last cut; below every row before the first
+    worst_score: Floats  # the k-th best row at the last cut; before the first cut, below every row
     worst_time: Ints
     worst_tie: Ints
 
 
 class _Nodes(NamedTuple):
-    """The rows held. Each is in one slot's list or in the list of free nodes."""
+    """The rows held. Each node is in the list of one slot, or in the list of free nodes."""
 
     score: Floats
     time: Ints
     tie: Ints
-    arrival: Ints  # rows met by the sieve before this one
+    arrival: Ints  # how many rows came before this one
     next: Indices
 
 
@@ -69,9 +69,9 @@ def _new_nodes(entries: int) -> _Nodes:
 
 
 class Sieve:
-    """Keeps a row while fewer than k better rows of its group and pane have been seen.
+    """Passes a row if fewer than k better rows of its group and pane have come.
 
-    capacity: the most slots and nodes to hold. Beyond it everything is forgotten, which costs pruning, not exactness.
+    With more than `capacity` slots or nodes it forgets everything. Then it passes more rows, but never too few.
     """
 
     def __init__(self, k: int, shape: Shape, *, ascending: bool = False, capacity: int = 1 << 22) -> None:
@@ -84,13 +84,13 @@ class Sieve:
 
     def _forget(self) -> None:
         self._slots = _new_slots(_FIRST_ENTRIES)
-        # A full list is 2k long, but a large k may never be reached: nodes follow the rows.
+        # A full list is 2k long, but a large k may never be reached, so nodes grow with the rows.
         self._nodes = _new_nodes(max(_FIRST_ENTRIES, min(2 * self._k, _FIRST_NODES)))
         self._fit_scratch()
         self._used = np.zeros(2, np.int64)  # slots made; the first free node
 
     def _fit_scratch(self) -> None:
-        """Room for the longest list that there can be."""
+        """Make the scratch space as long as the longest possible list."""
         self._scratch = np.empty(min(2 * self._k, len(self._nodes.score)), ROW)
 
     def keep(
@@ -101,7 +101,7 @@ class Sieve:
         null_groups: Booleans | None = None,
         ties: Ints | None = None,
     ) -> Booleans:
-        """True where the row may still matter, given these rows and all before. A NaN score never does."""
+        """For each row: may it still matter, given these and all earlier rows? A row with a NaN score never does."""
         groups, ties = _NO_INTS if groups is None else groups, _NO_INTS if ties is None else ties
         null_groups = _NO_NULLS if null_groups is None else null_groups
         rows = [read_only(column) for column in (times, scores, groups, null_groups, ties)]
@@ -130,7 +130,7 @@ class Sieve:
         return kept
 
     def _make_room(self) -> None:
-        """Twice as much of what ran out, or, at capacity, nothing but free room."""
+        """Double what ran out, slots or nodes; at capacity, forget everything."""
         slots, nodes = len(self._slots.group), len(self._nodes.score)
         no_slot, no_node = self._used[0] == slots, self._used[1] == nodes
         if 2 * max(slots if no_slot else 0, nodes if no_node else 0) > self._capacity:
@@ -168,7 +168,7 @@ def _rehash(slots, used):
 
 @part
 def _slot_of(group, pane, slots, used):
-    """The slot of a (group, pane), made if need be; -1 when there is no room for one more."""
+    """Find or make the slot of a (group, pane); -1 if there is no room for one more."""
     mask = len(slots.table) - 1
     place = _place(group, pane, mask)
     while slots.table[place] >= 0:
@@ -189,7 +189,7 @@ def _slot_of(group, pane, slots, used):
 
 @part
 def _cut(slot, seen, k, slots, nodes, used, scratch, kept):
-    """Leave the best k rows of a slot in its list, and take back those of this batch that fall out."""
+    """Cut a slot's list to its best k rows, and unmark rows of this batch that it drops."""
     count = slots.length[slot]
     node = slots.head[slot]
     for i in range(count):
@@ -224,17 +224,17 @@ def _cut_all(to_cut, seen, k, slots, nodes, used, scratch, kept):
 def _sift(
     times, scores, groups, null_groups, ties, start, seen, k, shape, sign, slots, nodes, used, scratch, kept, to_cut
 ):
-    """Decide on rows from `start` on. Returns where it stopped, the end or the row that found no room, and how many
-    slots in `to_cut` may hold more than k rows.
+    """Decide on rows from `start` on. Returns the row that found no room, or the end, and the number of slots in
+    `to_cut`, whose lists may have more than k rows.
 
     Invariant: of the rows met so far, a slot's list holds the best min(k, n) and perhaps others; every listed row of
     this batch is kept, and so is every row that equals the k-th.
     """
     grouped, nullable, tied = len(groups) > 0, len(null_groups) > 0, len(ties) > 0
-    low, high, pane = np.int64(0), np.int64(0), np.int64(0)  # the pane at hand holds times in [low, high)
+    low, high, pane = np.int64(0), np.int64(0), np.int64(0)  # the current pane has times in [low, high)
     group, null = np.int64(0), np.int64(0)
-    slot = np.int64(-1)  # of the group and pane at hand; -1 when it is not looked up yet
-    worst = -np.inf  # its worst_score, in a register: all that most rows are compared with
+    slot = np.int64(-1)  # of the current group and pane; -1: not looked up yet
+    worst = -np.inf  # its worst_score, in a register: most rows are compared with nothing else
     cuts = 0
     for i in range(start, len(times)):
         time = times[i]
@@ -283,14 +283,14 @@ def _sift(
 
 @allocating
 def tally_panes(times, scores, shape):
-    """How many rows with a score each pane has: the first such row of each pane, and the count."""
+    """Count the rows with a score in each pane. Returns the first such row of each pane, and the counts."""
     first, count, panes = np.empty(len(times), np.int64), np.empty(len(times), np.int64), np.empty(len(times), np.int64)
     size = 16
     while size < 2 * len(times):
         size *= 2
     table = np.full(size, -1, np.int32)
     n = 0
-    low, high, at = np.int64(0), np.int64(0), np.int64(-1)  # the pane at hand: times in [low, high), number `at`
+    low, high, at = np.int64(0), np.int64(0), np.int64(-1)  # the current pane: times in [low, high), and its number
     for i in range(len(times)):
         if scores[i] != scores[i]:
             continue

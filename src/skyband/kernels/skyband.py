@@ -1,7 +1,7 @@
-"""A k-skyband of one group: its rows best first, the first k of them the answer, cheap to change at both ends.
+"""The k-skyband of one group: its rows, best first. The first k are the answer; both ends are cheap to change.
 
-The rows lie in a slab of a pool (slabs.py), with gaps before and behind them: a row that enters or leaves the first k
-moves at most k rows, however many wait behind. Rows behind the first k may be expired.
+The rows lie in a slab of a pool (slabs.py), with gaps before and behind them. So a row that enters or leaves the first
+k moves at most k rows, however many follow. Rows behind the first k may be expired.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def first_row(band):
 
 @part
 def insert(pool, band, rank, k, score, time, position):
-    """Put a row in at `rank` (0 is best), moving whichever rows are fewer: those before it or those behind."""
+    """Insert a row at `rank` (0 is best). It moves the rows before it or those behind it, whichever are fewer."""
     if band.gap == 0 or band.gap + band.length == band.capacity:
         rehouse(pool, band, k)
     rows = pool.rows
@@ -43,7 +43,7 @@ def insert(pool, band, rank, k, score, time, position):
 
 @part
 def remove(pool, band, rank):
-    """Take out the row at `rank`, moving whichever rows are fewer."""
+    """Remove the row at `rank`. It moves the rows before it or those behind it, whichever are fewer."""
     rows = pool.rows
     start = band.offset + band.gap
     if 2 * rank < band.length:
@@ -58,7 +58,7 @@ def remove(pool, band, rank):
 
 @inlined
 def rank_of(pool, band, score, time, position):
-    """How many of the band's rows rank before the row with these three."""
+    """How many rows of the band rank before a row with this score, time and position."""
     start, low, high = first_row(band), 0, band.length
     while low < high:
         middle = (low + high) >> 1
@@ -71,7 +71,7 @@ def rank_of(pool, band, score, time, position):
 
 @part
 def rehouse(pool, band, k):
-    """Move the rows to a slab with gaps before and behind them."""
+    """Move the rows to a larger slab, with gaps before and behind them."""
     n = band.length
     c = size_class(2 * (n + k))
     new = take_slab(pool, c)
@@ -85,9 +85,9 @@ def rehouse(pool, band, k):
 
 @part
 def merge(pool, band, others, n, expired, k, heap):
-    """Merge n more rows in, best first, and drop what can never be shown: the expired and the dominated.
+    """Merge n more rows, which come best first, and drop expired and dominated rows: no answer can show them.
 
-    A row is dominated when k better rows have its time or a later one; `heap` keeps the k latest times of better rows.
+    A row is dominated if k better rows have its time or a later one. `heap` has the k latest times of better rows.
     """
     rows = pool.rows
     c = size_class(2 * (band.length + n + k))

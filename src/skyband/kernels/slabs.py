@@ -1,9 +1,9 @@
-"""Many lists of rows that grow and shrink, in one pool: a flat array of rows.
+"""Many lists of rows that grow and shrink, in one flat array: the pool.
 
-A list occupies a slab: a run of 2**c entries. A list that outgrows its slab moves to the next size and gives the old
-one back to the free slabs of its size. Kernels never grow the pool itself: they return to Python when it may run out.
+A list occupies a slab: 2**c consecutive entries. A list that outgrows its slab moves to a slab of the next size, and
+the old one becomes free. Kernels never grow the pool itself: they return to Python when it may run out.
 
-Whoever owns lists keeps their headers in an array of its own: any record with fields offset, length and capacity.
+The owner of the lists keeps their headers in its own array, of any record with fields offset, length and capacity.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ NONE = -1
 
 
 class Pool(NamedTuple):
-    rows: Rows  # or less wide ones; in a free slab's first row, `position` is the next free slab of that size
+    """The entries of all lists, and the free slabs."""
+
+    rows: Rows  # or smaller records; in the first row of a free slab, `position` is the next free slab of its size
     free: npt.NDArray[np.int64]  # by size class: the first free slab, or NONE; last: the first row never used
 
     def room(self) -> int:
@@ -39,10 +41,10 @@ def new_pool(entries: int, kind: npt.DTypeLike = ROW) -> Pool:
 
 
 def grown_pool(pool: Pool, more: int) -> Pool:
-    """The same pool with room for at least `more` entries, at least doubled."""
+    """Copy a pool into one at least twice as large, with room for at least `more` entries."""
     used = int(pool.free[CLASSES])
     grown = new_pool(max(2 * len(pool.rows), used + more), pool.rows.dtype)
-    # As bytes: numpy copies records field by field, which takes many times as long.
+    # As bytes, because numpy copies records field by field, which takes many times as long.
     size = used * pool.rows.itemsize
     grown.rows.view(np.uint8)[:size] = pool.rows.view(np.uint8)[:size]
     grown.free[:] = pool.free
@@ -50,14 +52,14 @@ def grown_pool(pool: Pool, more: int) -> Pool:
 
 
 def grown(records: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-    """The same records and zeros after them, `count` in all."""
+    """Extend records with zeros to `count`."""
     longer = np.zeros(count, records.dtype)
     longer[: len(records)] = records
     return longer
 
 
 def room_for(lengths: npt.NDArray[np.int64]) -> int:
-    """Enough pool entries for lists of these lengths, each in a slab of its own."""
+    """How many pool entries suffice for lists of these lengths, each in its own slab."""
     return int(2 * lengths.sum()) + (1 << SMALLEST) * len(lengths)
 
 
@@ -72,7 +74,7 @@ def size_class(entries):
 
 @inlined
 def take_slab(pool, c):
-    """The offset of a slab of 2**c entries. The caller has made sure that there is room."""
+    """Take a slab of 2**c entries, and return its offset. The caller has made sure that there is room."""
     offset = pool.free[c]
     if offset != NONE:
         pool.free[c] = pool.rows[offset].position
@@ -84,7 +86,7 @@ def take_slab(pool, c):
 
 @inlined
 def give_slab(pool, header):
-    """Empty a list and return its slab to the free ones."""
+    """Empty a list, and free its slab."""
     if header.capacity > 0:
         c = size_class(header.capacity)
         pool.rows[header.offset].position = pool.free[c]
@@ -95,7 +97,7 @@ def give_slab(pool, header):
 
 @part
 def reserve(pool, header, entries):
-    """Make a list's slab hold at least `entries`, keeping its rows."""
+    """Give a list a slab of at least `entries`; it keeps its rows."""
     if header.capacity >= entries:
         return
     c = size_class(entries)
@@ -109,7 +111,7 @@ def reserve(pool, header, entries):
 
 @allocating
 def pack(pool, headers):
-    """All rows of all lists, list after list, without gaps."""
+    """Copy the rows of all lists, list after list, without gaps."""
     total = 0
     for i in range(len(headers)):
         total += headers[i].length
@@ -139,7 +141,7 @@ def positions(pool, headers):
 
 @kernel
 def unpack(pool, headers, packed):
-    """Put rows that `pack` gave into a pool with room for them, in fresh slabs; headers still hold the lengths."""
+    """Put rows from `pack` into new slabs of a pool that has room for them. Headers have the lengths of the lists."""
     at = 0
     for i in range(len(headers)):
         n = headers[i].length

@@ -1,15 +1,15 @@
-"""Loops over a column of times: are they in order, and which of them are so far ahead that they are likely wrong?"""
+"""Loops over a column of times: are they in order, and which are so far ahead that they are probably wrong?"""
 
 from __future__ import annotations
 
 from skyband.kernels.compiling import kernel
 
-_AT_ONCE = 4096  # numbers, after which it pays to ask whether one of them was out of order
+_AT_ONCE = 4096  # how many numbers are compared before the loop looks whether one was out of order
 
 
 @kernel
 def ascends(values):
-    """Is no number smaller than the one before it? Numbers are read once, as fast as memory gives them."""
+    """Is no number smaller than the one before it? The loop runs as fast as memory delivers the numbers."""
     for start in range(0, len(values) - 1, _AT_ONCE):
         part = values[start : start + _AT_ONCE + 1]  # one more: it is compared with the next ones, too
         smaller = 0
@@ -20,17 +20,17 @@ def ascends(values):
     return True
 
 
-# The largest time that was taken, and that of the row before, if it was set aside.
+# Two clocks: the largest time accepted, and the time of the row before if it was set aside.
 LATEST, ASIDE = 0, 1
 NO_TIME = -(2**63)
 
 
 @kernel
 def set_aside(time, most, clocks, kept):
-    """Mark the rows whose time is at most `most` later than all before, or than the row before that was set aside.
+    """Set aside rows that are more than `most` ahead of all accepted ones, and mark the others in `kept`.
 
-    So one row alone never moves the clock far, but two in a row do: then the rows before them are old. Returns how many
-    are set aside.
+    A row is accepted if the row just before it was set aside and its time is within `most`. So a single row never moves
+    the clock far, but two in succession do. Returns the number of rows that are set aside.
     """
     aside = 0
     for i in range(len(time)):

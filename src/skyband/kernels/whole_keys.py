@@ -1,15 +1,14 @@
-"""Float64 keys in the order of 64-bit whole numbers: kernels compare floats, and no number is rounded.
+"""Float64 keys in the order of 64-bit whole numbers, so that kernels compare floats and no number is rounded.
 
-A whole number up to 2**53 is its own key. Beyond that the next number gets the next float, as far as there are floats:
-up to 4.3e18, on both sides of zero. That serves counts, ids and times in nanoseconds, and keys of numbers that lie
-close together are about as far apart as the numbers are.
+A whole number up to 2**53 is its own key. Beyond that, the next number gets the next float, up to 4.3e18 on both sides
+of zero. This serves counts, ids and times in nanoseconds; keys of close numbers are about as far apart as the numbers.
 
-When a number comes that is farther out (a hash, say), all keys are given anew: from then on the n-th whole number has
-the n-th float, whatever its size. There are fewer finite floats than 64-bit numbers, so 2**54 numbers have no key. They
-lie in holes between the numbers that are in use: at both ends of the range at first, and elsewhere as soon as a number
-comes that lies in one.
+When a larger number comes, such as a hash, all keys are assigned anew: from then on the n-th whole number has the n-th
+float, whatever its size. There are fewer finite floats than 64-bit numbers, so 2**54 numbers have no key. These lie in
+holes between the numbers in use: at first at both ends of the range, and elsewhere when a number comes that lies in a
+hole.
 
-Subnormal floats are no keys: some libraries make the processor take them for zero.
+Subnormal floats are no keys, because some libraries make the processor treat them as zero.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ from skyband.kernels.compiling import kernel, read_only
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-EXACT: Final = 2**53  # whole numbers up to here are floats
+EXACT: Final = 2**53  # every whole number up to here is a float64
 _EXACT_BITS: Final = int(np.float64(EXACT).view(np.int64))
 _LAST_BITS: Final = int(np.finfo(np.float64).max.view(np.int64))
-NEAR: Final = EXACT + _LAST_BITS - _EXACT_BITS  # the largest number that has a key before keys are given anew
+NEAR: Final = EXACT + _LAST_BITS - _EXACT_BITS  # the largest number with a key before keys are assigned anew
 
 _SIGN: Final = np.int64(-(2**63))
 _NORMAL: Final = 2**52  # the bits of the smallest float that is not subnormal
-_EDGE: Final = 2**53  # numbers without a key at each end, at first
-_REST: Final = 52  # bits of a number behind those by which its run is looked up
+_EDGE: Final = 2**53  # how many numbers have no key at each end, at first
+_REST: Final = 52  # the number of low bits that the lookup of a number's run ignores
 
 
 class WholeKeys:
-    """Gives keys to numbers, and numbers back for keys, under one rule at a time.
+    """Converts numbers to keys and back, under one rule at a time.
 
-    Numbers are int64, or uint64 with `unsigned`. Inside, those of a uint64 column are int64 too: less 2**63, unless all
-    are near zero.
+    Numbers are int64, or uint64 with `unsigned`. Internally a uint64 becomes an int64 too: 2**63 less, unless all
+    numbers are near zero.
     """
 
     def __init__(self, *, unsigned: bool = False, near: bool = True) -> None:
-        """Not `near`: the n-th whole number has the n-th float from the start."""
+        """`near=False`: the n-th whole number has the n-th float from the start."""
         self._unsigned = unsigned
-        self._room = np.empty(0)  # for keys: what is used again need not be cleared by the system first
+        self._room = np.empty(0)  # for keys, reused: new memory would have to be cleared by the system first
         self._are_large = False  # have numbers come that are beyond EXACT?
-        # The numbers that have keys, where they do not count from zero: runs of them, from the smallest, and what is
-        # added to each of a run.
+        # Under the rule for far numbers: the runs of numbers that have keys, ascending, and what is added to a number
+        # of each run. None: the rule for near numbers.
         self._runs: Ints | None = None
         if not near:
             self._runs, self._start = _FIRST_RUNS, _starts(_FIRST_RUNS)
@@ -64,11 +63,12 @@ class WholeKeys:
     # -- keys and numbers ------------------------------------------------------------------------------------------
 
     def keys(self, numbers: npt.NDArray[np.integer]) -> Floats | None:
-        """The key of each number, until others are asked for; None: one of them has none under the present rule."""
+        """The key of each number, in an array that the next call overwrites; None if one number has no key under the
+        present rule."""
         whole = read_only(numbers.view(np.int64))
         keys = self._room_for(len(whole))
         if self._runs is None:
-            if self._are_large:  # so were those before: as a rule times in nanoseconds are
+            if self._are_large:  # earlier numbers were, so these probably are, too: times in nanoseconds, for example
                 smallest, largest = shifted(whole, keys.view(np.int64))
                 if smallest > EXACT and largest <= NEAR:
                     return keys
@@ -81,7 +81,7 @@ class WholeKeys:
         return keys if far_keys(whole, *self._runs, self._start, keys.view(np.int64)) else None
 
     def some_keys(self, numbers: npt.NDArray[np.integer]) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """The key of each number that has one under this rule, and which numbers have none: NaN stands for these."""
+        """The key of each number, and which numbers have no key under this rule; their keys are NaN."""
         keys = self.keys(numbers)
         if keys is not None:
             return keys, np.zeros(len(keys), np.bool_)
@@ -94,7 +94,7 @@ class WholeKeys:
         return keys, without
 
     def numbers(self, keys: Floats) -> npt.NDArray[np.integer]:
-        """The number of each key. Of what is no key, one of those next to it."""
+        """The number of each key. A float that is no key gives a neighbouring number."""
         whole = self._whole(keys)
         if not self._unsigned:
             return whole
@@ -118,8 +118,10 @@ class WholeKeys:
     # -- another rule ----------------------------------------------------------------------------------------------
 
     def rekey(self, kept: Floats, numbers: npt.NDArray[np.integer], *, factor: int = 1) -> Floats:
-        """Take a rule by which the numbers have keys, and those of the keys that are `kept`, times `factor`; return the
-        new keys of these. Infinities stay what they are. Raises OverflowError if a product does not fit in 64 bits."""
+        """Change the rule so that `numbers` have keys, and the numbers behind the keys `kept`, multiplied by `factor`.
+
+        Returns the new keys of the latter. Infinities stay. Raises OverflowError if a product exceeds 64 bits.
+        """
         changed, finite = kept.copy(), np.isfinite(kept)
         held = self.numbers(kept[finite])
         if factor > 1:
@@ -150,9 +152,10 @@ class WholeKeys:
 
 
 def _runs_between(used: Ints) -> Ints:
-    """Runs of numbers that have keys, with these among them: the first and the last of each, and what is added.
+    """Choose runs of numbers that get keys, so that the used numbers do: first, last and what is added, for each run.
 
-    The range is cut into more than twice as many pieces as there are numbers, so half of it is free, and more.
+    The range is cut into more than twice as many pieces as there are used numbers, so more than half of it is free for
+    holes.
     """
     bits = max(12, (2 * len(used)).bit_length())
     pieces, width = 2**bits, 64 - bits
@@ -166,7 +169,7 @@ def _runs_between(used: Ints) -> Ints:
         start = np.concatenate([[0], marks + 1])
         size = np.concatenate([marks, [pieces]]) - start
         count = np.bincount(size)
-        # The largest free stretches that are enough together, and of the smallest of them what is needed: its middle.
+        # Take the largest free stretches until they suffice. From the smallest of them, only its middle is needed.
         least = np.flatnonzero(np.cumsum((count * np.arange(len(count)))[::-1])[::-1] >= needed)[-1]
         chosen = np.flatnonzero(size >= least)
         chosen = chosen[np.argsort(-size[chosen], kind="stable")]
@@ -183,7 +186,7 @@ def _runs_between(used: Ints) -> Ints:
 
 
 def _starts(runs: Ints) -> Ints:
-    """By the first bits of a number: the last run that begins where numbers with these bits do, or before."""
+    """For each value of a number's first bits: the last run that begins at or before the first number with them."""
     begin = np.arange(-(2 ** (63 - _REST)), 2 ** (63 - _REST)) << _REST
     return np.maximum(np.searchsorted(runs[0], begin, side="right") - 1, 0)
 
@@ -193,7 +196,7 @@ _FIRST_RUNS: Final = _runs_between(np.empty(0, np.int64))
 
 @kernel
 def as_floats(whole, signed, keys):
-    """Each number as a float, and a number at least as large as all of them: below EXACT, they are their own keys."""
+    """Convert numbers to floats, and return an upper bound of their size: if it is below EXACT, these are the keys."""
     together = np.int64(0)
     for i in range(len(whole)):
         x = whole[i]
@@ -204,8 +207,8 @@ def as_floats(whole, signed, keys):
 
 @kernel
 def shifted(whole, bits):
-    """The keys, as bits, of numbers beyond EXACT and up to NEAR; and the smallest and the largest number, which tell
-    whether these are such."""
+    """Write the keys, as bits, of numbers from EXACT to NEAR. Returns the smallest and the largest number, with which
+    the caller checks that all are in this range."""
     smallest, largest = np.int64(NEAR), np.int64(EXACT)
     for i in range(len(whole)):
         x = whole[i]
@@ -216,7 +219,7 @@ def shifted(whole, bits):
 
 @kernel
 def near_keys(whole, unsigned, bits):
-    """The keys, as bits, of numbers up to NEAR. False: one is beyond."""
+    """Write the keys, as bits, of numbers up to NEAR. Returns False if one is larger."""
     beyond = 0
     for i in range(len(whole)):
         x = whole[i]
@@ -229,9 +232,9 @@ def near_keys(whole, unsigned, bits):
 
 @kernel
 def far_keys(whole, first, last, added, start, bits):
-    """The keys, as bits, of numbers in these runs. False: one is in none.
+    """Write the keys, as bits, of numbers in these runs. Returns False if one is in no run.
 
-    `start`: see `_starts`.
+    `start` comes from `_starts`.
     """
     for i in range(len(whole)):
         x = whole[i]

@@ -1,8 +1,8 @@
-"""Whole numbers of 64 bits where float64 is kept and compared.
+"""64-bit whole numbers in code that stores and compares float64.
 
-A column keeps the bits of whole numbers as if they were floats; `whole_of` reads them. A score that is a whole number
-is ranked by a float64 that orders as it does: its magnitude, moved up so that it is none of the denormal numbers, which
-processors may take for 0, becomes the float of these bits. So algorithms that rank floats rank whole numbers exactly.
+A float64 column can store the bits of whole numbers; `whole_of` reads them. A whole-number score is ranked by a float64
+with the same order: the float that has the number's magnitude as its bits, moved up beyond the denormal floats, which
+processors may treat as 0. So algorithms that rank floats rank whole numbers exactly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skyband.kernels.compiling import inlined, kernel
 
 NULL: Final = -(2**63)
 NEAR: Final = 2**52  # float64 has every whole number up to twice this
-LIFT: Final = 2**52  # the bits of the least float that is not denormal
+LIFT: Final = 2**52  # the bits of the smallest float that is not denormal
 
 
 def _same_bits(result: Any, argument: Any) -> Any:
@@ -49,9 +49,9 @@ def rank_key(number):
 
 @inlined
 def distance_from(number, origin):
-    """How far a whole number is from another, as a float, which is that very number; infinity: not known, or too far.
+    """The exact distance of a number from another, as a float; infinity if the number is null or too far away.
 
-    Of two such distances the difference is exact, too.
+    The difference of two such distances is exact, too.
     """
     far = abs(1.0 * number - 1.0 * origin) > 2.0 * NEAR
     moved = number - origin
@@ -60,13 +60,13 @@ def distance_from(number, origin):
 
 @kernel
 def distances_from(bits, origin, out):
-    """As `distance_from`, for a column."""
+    """`distance_from` for a column."""
     for i in range(len(bits)):
         out[i] = distance_from(whole_of(bits[i]), origin)
 
 
 def from_keys(keys: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """The whole numbers that are ranked by these.
+    """Convert the floats of `rank_key` back to whole numbers.
 
     >>> from_keys(np.array([2.2250738585072014e-308, -2.225073858507202e-308])).tolist()
     [0, -1]

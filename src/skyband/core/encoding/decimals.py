@@ -1,4 +1,4 @@
-"""Decimals as whole numbers of their last digit, in 64 bits, and back."""
+"""Decimals as int64, in units of their last digit, and back."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-FITTING_DIGITS = 18  # a decimal of so many fits in 64 bits
+FITTING_DIGITS = 18  # a decimal with at most this many digits fits in 64 bits
 
 
 def fit_in_64_bits(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which decimals fit in 64 bits, without their point, or are null."""
+    """For each decimal: does it fit in 64 bits, in units of its last digit? Null counts as fitting."""
     try:
         limbs = _limbs(values)
         fits: npt.NDArray[np.bool_] = limbs[:, 1] == limbs[:, 0] >> 63
@@ -24,18 +24,18 @@ def fit_in_64_bits(values: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def in_last_digits(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Decimals that fit in 64 bits as whole numbers of their last digit; anything where they are null."""
+    """Convert decimals that fit in 64 bits to units of their last digit. Nulls give arbitrary numbers."""
     return np.ascontiguousarray(_limbs(values)[:, 0])
 
 
 def _limbs(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Decimals of any width as 128 bits each: the lower 64 and the upper."""
+    """Decimals of any width as 128 bits each: the lower 64 bits, then the upper."""
     wide = values.cast(pa.decimal128(38, values.type.scale))
     return np.frombuffer(wide.buffers()[1], np.int64).reshape(-1, 2)[wide.offset :][: len(wide)]
 
 
 def as_decimals(numbers: npt.NDArray[np.int64], digits: int, kind: pa.DataType) -> pa.Array:
-    """Whole numbers with so many digits behind the point, as decimals of this type."""
+    """Convert whole numbers, in units of the given digit behind the point, to decimals of this type."""
     limbs = np.empty((len(numbers), 2), np.int64)
     limbs[:, 0], limbs[:, 1] = numbers, numbers >> 63
     decimals = pa.Array.from_buffers(pa.decimal128(38, digits), len(numbers), [None, pa.py_buffer(limbs)])

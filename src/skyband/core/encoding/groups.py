@@ -1,4 +1,4 @@
-"""Group codes: a small whole number for every combination of values in the `per` columns."""
+"""Group codes: a small whole number for every combination of values in the key columns."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Codes = npt.NDArray[np.int32]
 
 
 class ValueCodes:
-    """Codes for values of any type, through Arrow's dictionaries. Null and NaN are values like any other.
+    """Codes for values of any type, by Arrow's dictionaries, which list values in order of first appearance.
 
-    Arrow's dictionaries list values in order of first appearance.
+    Null and NaN are values like any other.
     """
 
     def __init__(self, column_type: pa.DataType) -> None:
@@ -41,11 +41,11 @@ class ValueCodes:
 
 
 class WholeCodes:
-    """Codes for columns that are whole numbers inside, and for null."""
+    """Codes for columns that Arrow stores as whole numbers, and for null."""
 
     def __init__(self) -> None:
         self._numbers = IntegerCodes()
-        self._null: int | None = None  # its code, once there was one
+        self._null: int | None = None  # the code of null, once one has come
 
     @property
     def count(self) -> int:
@@ -70,7 +70,7 @@ class WholeCodes:
 
 
 def is_whole(column_type: pa.DataType) -> bool:
-    """Can the column be read as 64-bit whole numbers, one to one?"""
+    """Can every value of such a column be read as a different int64?"""
     signed = pa.types.is_integer(column_type) and column_type != pa.uint64()
     return signed or pa.types.is_timestamp(column_type)
 
@@ -85,7 +85,7 @@ def _is_float(column_type: pa.DataType) -> bool:
 
 
 def same_bits(column: pa.Array) -> pa.Array:
-    """Equal floats as the same bits: -0.0 as 0.0, and every NaN as one. Arrow tells values apart by their bits."""
+    """Write equal floats with the same bits: -0.0 as 0.0, and every NaN as one. Arrow compares keys by their bits."""
     if pa.types.is_dictionary(column.type):
         return pa.DictionaryArray.from_arrays(column.indices, same_bits(column.dictionary))
     zero, nan = pa.scalar(0.0, column.type), pa.scalar(np.nan, column.type)
@@ -93,17 +93,17 @@ def same_bits(column: pa.Array) -> pa.Array:
 
 
 class GroupCodes:
-    """Codes for rows of the key columns, in order of first appearance, and the key of every code."""
+    """Codes for the rows of the key columns, in order of first appearance, and the key of every code."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         self._floats = [field.name for field in schema if _is_float(field.type)]
-        self.recount_at = 0  # keys, with which it is time to see how many of them are gone
+        self.recount_at = 0  # with this many keys, `compact` counts how many of them are dead
         self._clear()
 
     def _clear(self) -> None:
         self._columns = [WholeCodes() if is_whole(field.type) else ValueCodes(field.type) for field in self._schema]
-        # With several columns: codes of the first and the second make a pair, that pair and the third another.
+        # With several columns, the codes of the first and the second make a pair, that pair and the third another, ….
         self._pairs = [IntegerCodes() for _ in self._columns[1:]]
         self._keys = [self._schema.empty_table()]
 
@@ -118,7 +118,7 @@ class GroupCodes:
     def take(self, codes: Codes) -> pa.RecordBatch:
         """The key columns of these codes, in their order."""
         starts = np.cumsum([0, *(keys.num_rows for keys in self._keys)])
-        # Part by part: of a table in several, Arrow would copy all of it together first.
+        # Part by part, because Arrow would copy a table in several parts together first.
         found, part_of = [], np.searchsorted(starts, codes, side="right") - 1
         order = np.argsort(part_of, kind="stable")
         for part in np.unique(part_of).tolist():
@@ -128,14 +128,14 @@ class GroupCodes:
         return whole_batch(pa.concat_tables(found or self._keys[:1])).take(pa.array(back))
 
     def normal(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with equal keys written alike: -0.0 becomes 0.0 in the key columns."""
+        """Write equal keys alike: -0.0 becomes 0.0 in the key columns."""
         for name in self._floats:
             place = batch.schema.get_field_index(name)
             batch = batch.set_column(place, batch.schema.field(place), same_bits(batch.column(place)))
         return batch
 
     def encode(self, batch: pa.RecordBatch) -> Codes:
-        """The code of each row; new keys get the next ones, in order of first appearance."""
+        """Return the code of each row. New keys get the next codes, in order of first appearance."""
         batch = self.normal(batch)
         before = len(self)
         parts = [
@@ -150,7 +150,7 @@ class GroupCodes:
             columns = [batch.column(name).take(rows) for name in self._schema.names]
             self._keys.append(pa.table(columns, schema=self._schema))
             while len(self._keys) > 1 and self._keys[-2].num_rows <= 2 * self._keys[-1].num_rows:
-                # Few parts, each more than twice as large as the next: a key is copied a logarithmic number of times.
+                # Each part is more than twice as large as the next, so a key is copied a logarithmic number of times.
                 self._keys[-2:] = [pa.concat_tables(self._keys[-2:]).combine_chunks()]
         return codes
 
@@ -160,9 +160,10 @@ class GroupCodes:
         live: Callable[[], npt.NDArray[np.bool_]],
         compact_operator: Callable[[npt.NDArray[np.int64]], None],
     ) -> None:
-        """Forget keys that are no longer live, when there are enough of them, `few` at least, to pay for the work.
+        """Forget dead keys, if there are at least `few` keys and most of them are dead.
 
-        `live` says by code whether something live has it; kept[i], of those that the operator is told, gets code i.
+        `live` tells for each code whether it is still used. `compact_operator` receives the codes that are kept:
+        kept[i] becomes code i.
         """
         if len(self) < max(few, self.recount_at):
             return
@@ -173,22 +174,22 @@ class GroupCodes:
         self.recount_at = 2 * len(self)
 
     def keep(self, kept: npt.NDArray[np.int64]) -> None:
-        """Forget all keys but these; kept[i] gets code i."""
+        """Forget all keys but these; kept[i] becomes code i."""
         self.load(self.keys.take(pa.array(kept)))
 
     def load(self, keys: pa.Table) -> None:
-        """Codes 0, 1, … for these keys, which are all different."""
+        """Give codes 0, 1, … to these keys, which must all be different."""
         if keys.schema.names != self._schema.names:
             raise ValueError(f"its keys are {', '.join(keys.schema.names)}, not {', '.join(self._schema.names)}")
         self._clear()
         if keys.num_rows:
             codes = self.encode(whole_batch(keys))
-            # An operator's state has these codes in it: with others, it would take one group for another.
+            # The operator's state refers to these codes: with other codes it would confuse groups.
             if not np.array_equal(codes, np.arange(len(codes))):
                 raise ValueError("its keys are not all different")
 
 
 def check_live(live: npt.NDArray[np.bool_], codes: int) -> None:
-    """Raise unless everything live has one of the codes that were given."""
+    """Raise if a live code is not among the codes given so far."""
     if live[codes:].any():
         raise ValueError(f"something is known of a key behind the last of {codes}")

@@ -1,7 +1,7 @@
-"""Rows from any input (Arrow, frames, datasets, readers, iterators), in the form that a session takes; and answers, in
-the type of the input.
+"""Reads rows from any input (Arrow, frames, datasets, readers, iterators), and returns answers in the input's type.
 
-The name of its class identifies a type of data, so that Skyband imports nothing that the user has not imported.
+Skyband recognises the types of other libraries by the names of their classes, so it imports only those libraries that
+the user has imported.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ POSSIBLE = (
 )
 
 Kind = Literal["table", "pandas", "polars", "lazy polars"]
-COUNTS = b"skyband"  # in the metadata of an answer: what became of the rows, as JSON
+COUNTS = b"skyband"  # the key in an answer's metadata under which `Stats` are, as JSON
 
 
 @dataclass(frozen=True)
 class Like:
-    """The kind of data in which an answer is given back: that of the rows it is about."""
+    """The type of an input, in which the answer is returned."""
 
     kind: Kind = "table"
-    columns: dict[str, dict[str, Any]] = field(default_factory=dict)  # of pandas: what it noted down about its columns
+    columns: dict[str, dict[str, Any]] = field(default_factory=dict)  # pandas' own metadata of each column
 
     def give(self, answer: pa.Table) -> Any:
-        """The answer as the user's kind of table."""
+        """Convert an answer to the user's type."""
         if self.kind == "table":
             return answer
         if self.kind == "pandas":
@@ -52,7 +52,7 @@ class Like:
             "column_indexes": [],
             "columns": [self.columns[name] for name in answer.column_names if name in self.columns],
         }
-        # With what pandas noted down, columns of its own types, such as Int64, get them back.
+        # With its metadata, pandas restores columns of its own types, such as Int64.
         frame = answer.replace_schema_metadata({"pandas": json.dumps(noted)}).to_pandas()
         if counts is not None:
             frame.attrs[COUNTS.decode()] = json.loads(counts)
@@ -63,7 +63,7 @@ TABLE = Like()
 
 
 def common(likes: Sequence[Like]) -> Like:
-    """Of rows of several kinds, the answer is a pyarrow Table."""
+    """The type of an answer to several inputs: theirs if it is the same, or else a pyarrow Table."""
     if len({like.kind for like in likes}) != 1:
         return TABLE
     return Like(likes[0].kind, {name: each for like in reversed(likes) for name, each in like.columns.items()})
@@ -73,7 +73,7 @@ MapBatch = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Held:
-    """Rows of a table: all are there, and can be read as often as need be."""
+    """Rows in memory, which can be read any number of times."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> None:
         self._given = batches
@@ -85,12 +85,12 @@ class Held:
         return iter(self._batches)
 
     def column(self, name: str) -> Iterator[pa.Array]:
-        """The column of these rows, piece by piece; there may be more rows in it, between the others."""
+        """Iterate over one column. It may contain further rows, which `__iter__` leaves out."""
         return (batch.column(name) for batch in self)
 
 
 class Scanned:
-    """Rows of a pyarrow Dataset, which is read anew each time: it may be larger than memory."""
+    """Rows of a pyarrow Dataset. It may be larger than memory, so each iteration reads it again."""
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
@@ -119,17 +119,17 @@ class Scanned:
 
 
 class Mapped:
-    """Other rows of a table, in another form or with some of them left out."""
+    """Rows made from others by a function of a batch, which may also leave rows out."""
 
     def __init__(self, rows: WholeRows, change: MapBatch, names: Mapping[str, str]) -> None:
-        """`names`: of the columns now, what they were called before; others are made of them."""
+        """`names` maps each column that the function only renames to its name before."""
         self._rows, self._change, self._names = rows, change, names
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return map(self._change, self._rows)
 
     def column(self, name: str) -> Iterator[pa.Array]:
-        if name not in self._names:  # it was computed
+        if name not in self._names:  # the function computes it
             return (batch.column(name) for batch in self)
         return self._rows.column(self._names[name])
 
@@ -138,40 +138,43 @@ WholeRows = Held | Scanned | Mapped
 
 
 class Source(NamedTuple):
-    """Batches of rows, and their columns."""
+    """An input: batches of rows, and their schema."""
 
     schema: pa.Schema
     batches: WholeRows | Iterable[pa.RecordBatch | pa.Table]
-    is_whole: bool  # all rows are there, as in a table; of a reader or an iterator some may be still to come
-    like: Like = TABLE  # what answers are given back as
+    is_whole: bool  # are all rows there, as in a table? A reader or an iterator may still get more
+    like: Like = TABLE  # the type of the answer
 
     def mapped(self, schema: pa.Schema, change: MapBatch, names: Mapping[str, str] | None = None) -> Source:
-        """The same source with each batch changed; `names`: of the columns now, what they were called before."""
+        """Apply `change` to each batch. `names` maps each column that it only renames to its name before; None: it
+        renames no column."""
         if isinstance(self.batches, WholeRows):
             called = {name: name for name in schema.names} if names is None else names
             return self._replace(schema=schema, batches=Mapped(self.batches, change, called))
         return self._replace(schema=schema, batches=map(change, in_batches(self.batches)))
 
     def plain(self) -> Source:
-        """The same in columns of which rows can be gathered."""
+        """Convert to the plain types in which rows are kept."""
         plain = plain_schema(self.schema)
         return (
             self if plain is self.schema else self.mapped(plain, lambda batch: cast_batch(self._checked(batch), plain))
         )
 
     def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if not self.is_whole:  # of a stream, each batch has a schema of its own
+        if not self.is_whole:  # each batch of a stream has a schema of its own
             check_same(batch.schema, self.schema)
         return batch
 
     def held(self) -> Source:
-        """The same, if it is whole, so that it is read once, however often it is asked for."""
+        """Keep the rows of a whole input in memory, so that it is read only once."""
         return self._replace(batches=Held(self.batches)) if self.is_whole else self
 
 
 def read(data: Any, known: pa.Schema | None = None) -> Source:
-    """The rows of `data`, none of which is read yet; of an iterator the first batch is, for its columns. `known`: those
-    of a list or an iterator without a batch."""
+    """Recognise the type of `data`. This reads no rows, except the first batch of an iterator, for its schema.
+
+    `known` is the schema to use for a list or an iterator without any batch.
+    """
     if isinstance(data, Source):
         return data
     if isinstance(data, (pa.Table, pa.RecordBatch)):
@@ -201,7 +204,7 @@ def read(data: Any, known: pa.Schema | None = None) -> Source:
 
 
 def in_batches(batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.RecordBatch]:
-    """The same rows without tables among them."""
+    """Split tables among these into batches."""
     for batch in batches:
         if isinstance(batch, pa.Table):
             yield from batch.to_batches()
@@ -229,7 +232,7 @@ def _read_iterator(batches: Iterator[Any], known: pa.Schema | None) -> Source:
 
 
 def _schema_of(batches: Sequence[Any], what: str, known: pa.Schema | None) -> pa.Schema:
-    """The columns of the first of these; `known`: where there is none."""
+    """The schema of the first batch, or `known` if there is no batch."""
     for batch in batches:
         if not isinstance(batch, (pa.RecordBatch, pa.Table)):
             raise InvalidInput(f"The {what} must give pyarrow record batches, got {type(batch).__name__}.")
@@ -244,7 +247,7 @@ def _schema_of(batches: Sequence[Any], what: str, known: pa.Schema | None) -> pa
 
 
 def rows_for(data: Any, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
-    """What is pushed into a session, in the columns of its schema. `data` is whatever the functions take."""
+    """Read rows that a user pushes into a session with this schema."""
     if isinstance(data, (pa.RecordBatch, pa.Table)):
         return fitted(data, schema)
     if is_pandas(data):
@@ -258,7 +261,7 @@ def rows_for(data: Any, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
 
 
 def is_a(data: object, name: str, package: str) -> bool:
-    """Is its class, or one that it derives from, called so in this package?"""
+    """Is `data` an instance of the class with this name in this package?"""
     return any(base.__name__ == name and base.__module__.partition(".")[0] == package for base in type(data).__mro__)
 
 
@@ -267,7 +270,7 @@ def is_pandas(data: object) -> bool:
 
 
 def from_pandas(frame: Any, schema: pa.Schema | None = None) -> pa.Table:
-    """The columns of a frame, without its index; as those of `schema`, if they are called so."""
+    """Convert a frame without its index. If it has the columns of `schema`, they get its types."""
     if schema is not None and list(frame.columns) != schema.names:
         schema = None
     try:
@@ -282,7 +285,7 @@ def like_pandas(table: pa.Table) -> Like:
 
 
 def check_polars(frame: Any) -> None:
-    """Raise if a column has Python objects: polars would give their addresses."""
+    """Raise if a column has Python objects, of which polars would export only the addresses."""
     import polars as pl
 
     objects = [name for name, kind in frame.schema.items() if kind == pl.Object]
@@ -294,7 +297,7 @@ def check_polars(frame: Any) -> None:
 
 
 def from_lazy(frame: Any) -> Any:
-    """A polars LazyFrame, collected."""
+    """Collect a polars LazyFrame."""
     import polars as pl
 
     try:

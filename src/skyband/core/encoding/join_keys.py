@@ -1,4 +1,4 @@
-"""Columns that a join sets equal: the type in which their values are compared."""
+"""The type in which a join compares the columns of its condition."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from skyband.errors import InvalidQuery
 
 
 def common_key_type(columns: Mapping[str, pa.DataType]) -> pa.DataType:
-    """The type in which values of these columns, by what they are called, are compared."""
+    """The type in which these columns, given by name, are compared; raises if they cannot be."""
     given = {name: value_type(kind) for name, kind in columns.items()}
     unsigned = pa.uint64() in given.values()
     for kind, common in (
         (pa.types.is_uint64, pa.uint64()),
-        # Values of both, with a sign and beyond 2**63, are in no integer type.
+        # No integer type holds both negative numbers and numbers beyond 2**63.
         (pa.types.is_integer, pa.decimal128(20, 0) if unsigned else pa.int64()),
         (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), pa.large_string()),
         (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), pa.large_binary()),
@@ -34,7 +34,7 @@ def common_key_type(columns: Mapping[str, pa.DataType]) -> pa.DataType:
 
 
 def _target(kinds: Collection[pa.DataType]) -> str:
-    """What values of these types can all be cast to, in SQL."""
+    """An SQL type to which values of all these types can be cast."""
     if any(map(pa.types.is_date, kinds)):
         return "DATE"
     if any(map(pa.types.is_timestamp, kinds)):
@@ -51,7 +51,7 @@ def plain_type(column_type: pa.DataType) -> pa.DataType:
 
 
 def is_key(column_type: pa.DataType) -> bool:
-    """Can values be told apart, so that they can be joined and grouped by?"""
+    """Can a column of this type be joined and grouped by?"""
     kind = plain_type(column_type)
     others = pa.types.is_nested, pa.types.is_interval, pa.types.is_float16, pa.types.is_null
     return not any(test(kind) for test in others)

@@ -1,8 +1,8 @@
-"""Labels: whole numbers that have the order of strings, for loops that see only numbers.
+"""Labels: whole numbers in the order of strings, for compiled loops, which see only numbers.
 
-A new string gets a label between those of its neighbours. If none is free, all strings of that range get new, evenly
-spaced labels, and the owner of the old ones gets a list of the changes. Strings that are literals of a query have
-labels that never change, because they are part of compiled code. Strings are ordered by their bytes, as in Spark.
+A new string gets a label between those of its neighbours. If no number is free there, all strings of that stretch get
+new, evenly spaced labels, and the owner is told the old and the new ones. String literals of a query have labels that
+never change, because compiled code contains them. Strings are ordered by their bytes, as in Spark.
 """
 
 from __future__ import annotations
@@ -18,28 +18,29 @@ import pyarrow as pa
 from skyband.kernels.whole_scores import NULL
 
 Labels = npt.NDArray[np.int64]
-Moved = Callable[[Labels, Labels], None]  # is told the old labels, ascending, and the new ones
+Moved = Callable[[Labels, Labels], None]  # receives the old labels, ascending, and the new ones
 
-_STEP: Final = 2**32  # between labels of strings that come in order, one after the other
-_FEW: Final = 32  # new strings up to so many are put in one by one, which moves all that follow
+_STEP: Final = 2**32  # the distance between labels of strings that come in order
+_FEW: Final = 32  # up to this many new strings are inserted one by one
 
 
 class TextLabels:
-    """`fixed`: strings with labels of their own, in order. `moved`: called before labels change."""
+    """Assigns labels to strings. `fixed` are the literals, in order, with their labels; `moved` is called before labels
+    change."""
 
     def __init__(self, fixed: Sequence[tuple[bytes, int]], moved: Moved, *, step: int = _STEP) -> None:
         self._fixed = list(fixed)
-        self._ends = [NULL, *(label for _, label in self._fixed), 2**63]  # a stretch is what lies between two of these
+        self._ends = [NULL, *(label for _, label in self._fixed), 2**63]  # a stretch lies between two of these
         self._moved = moved
         self._step = step
         self._label = dict(self._fixed)
-        self._texts = [text for text, _ in self._fixed]  # all that are known, in order
+        self._texts = [text for text, _ in self._fixed]  # all known strings, in order
 
     def __len__(self) -> int:
         return len(self._texts)
 
     def encode(self, column: pa.Array) -> Labels:
-        """The label of each string; of null NULL."""
+        """The label of each string; NULL for null."""
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         encoded = column.cast(pa.large_binary()).dictionary_encode()
@@ -49,14 +50,14 @@ class TextLabels:
         return labels[encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)]
 
     def keep(self, live: Labels) -> None:
-        """Forget all strings but those with these labels, ascending."""
+        """Forget all strings but literals and those with these labels, which ascend."""
         kept = set(live.tolist()) | {label for _, label in self._fixed}
         self._texts = [text for text in self._texts if self._label[text] in kept]
         self._label = {text: self._label[text] for text in self._texts}
 
     @property
     def table(self) -> pa.Table:
-        """What a snapshot keeps."""
+        """The strings and their labels, for a snapshot."""
         labels = [self._label[text] for text in self._texts]
         return pa.table({"text": pa.array(self._texts, pa.large_binary()), "label": pa.array(labels, pa.int64())})
 
@@ -67,10 +68,10 @@ class TextLabels:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _learn(self, new: list[bytes]) -> None:
-        """These strings, in order, get labels."""
+        """Give labels to new strings, which are sorted."""
         i = 0
         while i < len(new):
-            # All that lie between the same two neighbours are labelled together.
+            # Strings between the same two neighbours get their labels together.
             place = bisect_left(self._texts, new[i])
             above = self._texts[place] if place < len(self._texts) else None
             j = i + 1
@@ -84,7 +85,7 @@ class TextLabels:
         is_last = place == len(self._texts)
         high = 2**63 if is_last else self._label[self._texts[place]]
         step = (high - low) // (len(run) + 1)
-        # What comes in order leaves room for what will: at either end labels do not go to the middle at once.
+        # At either end, labels advance by one step rather than to the middle, so that strings in order find room.
         at_start = (place == 0 or low in self._ends) and high not in self._ends
         at_end = (is_last or high in self._ends) and low not in self._ends
         if at_end and step > self._step:
@@ -107,7 +108,7 @@ class TextLabels:
             self._texts[place:place] = run
 
     def _spread(self, text: bytes) -> None:
-        """Give all strings of this one's stretch labels anew."""
+        """Give new labels to all strings of this string's stretch."""
         fixed = [one for one, _ in self._fixed]
         stretch = bisect_left(fixed, text)
         low, high = self._ends[stretch], self._ends[stretch + 1]

@@ -1,4 +1,4 @@
-"""From an operator's answer (positions and numbers) to the user's table."""
+"""The columns of answers: from an operator's answer (positions and numbers) to the user's table."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from skyband.windows import FOREVER, Ticks
 
 _CHANGES = pa.array(["enter", "leave"])
 
-# The columns before the others: of what a query emits, and of many ad-hoc questions.
+# The first columns of an answer, by emit mode; the answer to many ad-hoc questions counts as a mode here.
 QUESTIONS = "questions"
 _LEAD = {**LEAD, QUESTIONS: ["question", *LEAD[WHOLE]]}
-TAKEN = {"rank", "score", *(name for names in _LEAD.values() for name in names)}  # a column called so is renamed
+# Input columns with these names are renamed.
+TAKEN = {"rank", "score", *(name for names in _LEAD.values() for name in names)}
 _LEAD_TYPES = {"change": pa.string(), "question": pa.int32()}  # the others have the type of the window's column
 _RANK = pa.int32()
 
 
 class AdHoc(NamedTuple):
-    """What an answer was asked for: by `top`, or by `top_many`, which numbers its questions."""
+    """The question that an answer belongs to: one of `top`, or those of `top_many`, which are numbered."""
 
-    size: int | Ints | None  # in ticks; of many questions, by row of the answer. None: the window that closes next
-    question: Codes | None = None  # by row of the answer
+    size: int | Ints | None  # in ticks; for many questions, of each row of the answer. None: the next window
+    question: Codes | None = None  # for many questions: the number of each row's question
 
 
 class Ranked(Protocol):
-    """What is the same in the answers of all problems that rank."""
+    """The columns that the answers of all ranking problems have."""
 
     @property
     def at(self) -> Ints: ...
@@ -50,13 +51,13 @@ class Ranked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OutputSchema:
-    """The columns of a ranking: keys, when, groups, rank, score, all others."""
+    """The columns of a ranking, in order: keys, window or moment, groups, rank, score, all others."""
 
     schema: pa.Schema
     time_type: pa.DataType
     emit: str
-    groups: int  # how many columns stand between when and the rank
-    others: int  # how many stand behind the score
+    groups: int  # the number of group columns, which stand before the rank
+    others: int  # the number of columns behind the score
 
     @classmethod
     def of(
@@ -69,7 +70,7 @@ class OutputSchema:
         groups: Sequence[pa.Field] = (),
         others: Sequence[pa.Field] = (),
     ) -> OutputSchema:
-        """`on_type` is that of the column that the window measures. A name that is taken gets a trailing underscore."""
+        """`on_type` is the type of the window's column. A name that is taken gets a trailing underscore."""
         # Bounds of windows can lie outside a narrow integer type.
         time_type = on_type if on_type is not None and pa.types.is_timestamp(on_type) else pa.int64()
         when = [pa.field(name, _LEAD_TYPES.get(name, time_type)) for name in _LEAD[emit]]
@@ -85,13 +86,13 @@ class OutputSchema:
 
     @property
     def lead(self) -> list[str]:
-        """What every answer begins with, up to the score."""
+        """The names of the columns up to the score."""
         names: list[str] = self.schema.names[: len(self.schema) - self.others]
         return names
 
     @property
     def row_names(self) -> list[str]:
-        """What the columns of rows are called: those of groups, then the others."""
+        """The names of the columns that come from rows: the groups, then the others."""
         ranking = len(self.lead) - 2
         return [*self.lead[ranking - self.groups : ranking], *self.schema.names[len(self.lead) :]]
 
@@ -105,8 +106,8 @@ class OutputSchema:
         question: Codes | None = None,
         keys: Sequence[pa.Array] = (),
     ) -> pa.Table:
-        """`answer` as the user sees it. `columns` are those of groups, then the others; `size` is that of the windows
-        it is about, if it is not the query's."""
+        """Build the user's table. `columns` are the groups, then the others; `size` is the length of the answer's
+        windows, if it is not the query's."""
         when = self._window_columns(answer, window, window.size if size is None else size)
         if question is not None:
             when.insert(0, column_of(question, np.int32, _LEAD_TYPES["question"]))
@@ -122,7 +123,7 @@ class OutputSchema:
         if gives_entries(self.emit):
             return [at]
         if window.by_count:
-            # A window from the start on is longer than any number of arrivals.
+            # A landmark window is longer than any number of arrivals, so it starts at 0.
             return [column_of(np.maximum(answer.at - size, 0), np.int64, self.time_type), at]
         endless = size == FOREVER
         if endless is True or (isinstance(endless, np.ndarray) and endless.any()):
@@ -132,10 +133,10 @@ class OutputSchema:
 
 
 class Outputs:
-    """How the answers of one query look: those that it emits, and those to ad-hoc questions, once one is asked."""
+    """The output schemas of one query: of what it emits and, from the first ad-hoc question on, of answers to those."""
 
     def __init__(self, emit: str, output: Callable[[str], OutputSchema]) -> None:
-        """`output` says how answers look in a mode."""
+        """`output` makes the schema of a mode."""
         self.emitted = output(emit)
         self._output = output
 
@@ -145,7 +146,7 @@ class Outputs:
 
     @cached_property
     def asked_many(self) -> OutputSchema:
-        """Of many questions, which are numbered."""
+        """The schema of answers to many questions, which are numbered."""
         return self._output(QUESTIONS)
 
     def table(
@@ -159,7 +160,10 @@ class Outputs:
         size: int | Ints | None = None,
         keys: Sequence[pa.Array] = (),
     ) -> pa.Table:
-        """The answer as it was asked for, or emitted; `size` is that of its windows, if neither of these says it."""
+        """Build the table of an emitted answer or, with `ad_hoc`, of an answer to a question.
+
+        `size` is the length of its windows, if neither the query nor the question gives it.
+        """
         if ad_hoc is None:
             return self.emitted.table(answer, columns, score, window, size, None, keys)
         output = self.asked if ad_hoc.question is None else self.asked_many
@@ -168,7 +172,7 @@ class Outputs:
 
 
 def places(window: Ints) -> Ints:
-    """For lines in order of their windows: the place of each within its window, from 1 on.
+    """The place of each line within its window, from 1, for lines in order of their windows.
 
     >>> places(np.array([10, 10, 20, 30, 30])).tolist()
     [1, 2, 1, 1, 2]
@@ -178,7 +182,7 @@ def places(window: Ints) -> Ints:
 
 
 def sorted_places(keys: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
-    """The place of each row when rows are sorted by these columns.
+    """The place of each row when the rows are sorted by these columns.
 
     >>> sorted_places([pa.array(["b", "a", None, "a"])]).tolist()
     [2, 0, 3, 1]
@@ -192,7 +196,7 @@ def sorted_places(keys: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
 
 
 def best_of_parts(parts: pa.Table, keys: list[tuple[str, str]], k: int) -> pa.Table:
-    """The k best lines of each window, ranked by `keys`, of those that the parts of its rows gave."""
+    """Merge the answers of the parts of a stream: the k best lines of each window, ranked by `keys`."""
     lines = parts.take(pc.sort_indices(parts, sort_keys=[("window_end", "ascending"), *keys]))
     rank = places(lines.column("window_end").cast(pa.int64()).to_numpy()).astype(np.int32)
     lines = lines.set_column(lines.schema.get_field_index("rank"), "rank", pa.array(rank))
@@ -200,7 +204,7 @@ def best_of_parts(parts: pa.Table, keys: list[tuple[str, str]], k: int) -> pa.Ta
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """The name, or one with trailing underscores that is not taken."""
+    """Add underscores to a name until it is not taken."""
     while name in taken:
         name += "_"
     return name

@@ -1,4 +1,4 @@
-"""The rows behind the positions an operator holds: columns in Arrow, each row found by its arrival position."""
+"""The rows whose positions an operator holds, as Arrow columns. A row is found by its arrival position."""
 
 from __future__ import annotations
 
@@ -19,52 +19,52 @@ from skyband.windows import NEVER
 
 Ints = npt.NDArray[np.int64]
 
-# As RecordBatch.take does it, which looks all of this up each time: that shows where an answer takes microseconds.
+# RecordBatch.take looks these up at each call, which is noticeable because an answer takes only microseconds.
 _TAKE, _UNCHECKED, _INDEX = pc.get_function("take"), pc.TakeOptions(boundscheck=False), pa.int64()
 
-FEW = 8  # batches, each of which is one more place to look
-MANY = 4096  # rows at once, for which it pays to pick them out column by column
-RANGE = 2048  # arrivals whose rows are one batch of a snapshot
-SPARSE = 4  # arrivals for each row that is held: with more, such batches would have few rows
-LITTLE = 4096  # rows in all: copying them together is cheaper than looking in several places
+FEW = 8  # with more batches than this, small ones are merged
+MANY = 4096  # to take this many rows at once, it pays to pick them column by column
+RANGE = 2048  # one batch of a snapshot has the rows of this many arrivals
+SPARSE = 4  # with more arrivals than this per row held, such batches would have too few rows
+LITTLE = 4096  # up to this many rows, merging all batches is cheaper than looking in several
 
 
 class RowStore:
-    """Rows in order of arrival. It keeps those an operator holds and, for a while, some that it no longer does.
+    """Rows in order of arrival: those that an operator holds and, for a while, some that it has dropped.
 
-    Older rows are few, and their positions are listed. Behind them come whole batches, whose positions are consecutive.
-    They are cleaned up when less than half of all rows are still held, so the cost of keeping rows is constant per row
-    however the stream is cut into batches.
+    The first batch has older rows, with a list of their positions. Behind it come whole batches, whose positions are
+    consecutive. When less than half of all rows are still held, the store drops the others. So keeping a row has a
+    constant cost, however the stream is cut into batches.
     """
 
     little: ClassVar[int] = LITTLE
     many: ClassVar[int] = MANY
-    checked = False  # are positions looked up that somebody may have made up? Those of a snapshot are
+    checked = False  # does `take` check positions? Those from a snapshot may be wrong
 
     def __init__(self, schema: pa.Schema, *, dense: bool = False) -> None:
-        """Dense: all rows of a window are held, and that is much. They are found in few places, and cleaned up as soon
-        as a quarter more of them is stored."""
+        """`dense`: the operator holds all rows of a window. The store then merges batches before it looks rows up, and
+        drops rows as soon as a fifth of them is no longer held."""
         self._dense = dense
-        # Rows without columns have a column of nulls, which takes no memory: Arrow counts rows by their columns, and in
-        # a table, a snapshot or a batch put together from none it would forget how many there are.
+        # Rows without columns get a column of nulls, which takes no memory: Arrow counts rows by their columns, so a
+        # table, a snapshot or a merged batch without columns would lose their number.
         self._bare = not len(schema)
         self._schema = _COUNTED if self._bare else schema
         self._has_dictionaries = any(map(pa.types.is_dictionary, schema.types))
         self.load(np.empty(0, np.int64), _empty(schema))
 
     def load(self, positions: Ints, rows: pa.RecordBatch) -> None:
-        """Keep these rows; positions are ascending."""
+        """Keep these rows and no others. Positions ascend."""
         rows = _counted(len(positions)) if self._bare else self._typed(rows)
         rows = without_waste(rows) if self._has_dictionaries else rows
         assert rows.num_rows == len(positions), "every position has its row"
         self._positions = positions
         self._batches = [rows]
-        self._starts = [0, rows.num_rows]  # where each batch starts among all rows, and where the last one ends
-        self._first = NEVER  # the position of the first row of whole batches
-        self._together: pa.RecordBatch | None = rows  # all of them in one batch, or None: not made since rows came
+        self._starts = [0, rows.num_rows]  # where each batch begins among all rows, and where the last one ends
+        self._first = NEVER  # the position of the first row behind the listed ones
+        self._together: pa.RecordBatch | None = rows  # all rows in one batch; None: not built since rows came
 
     def restore(self, session: Part, held: Ints) -> None:
-        """Keep the rows of a snapshot, which must be all that its operator holds: they are looked up unchecked."""
+        """Keep the rows of a snapshot. They must be exactly the rows `held` by its operator."""
         check_kinds(session.arrays, {"held": held})
         saved, found, rows = Saved(session.arrays), session.arrays["held"], whole_batch(session.tables["rows"])
         saved.promise(np.array_equal(found, held), "'held' is not what the algorithm holds")
@@ -75,7 +75,7 @@ class RowStore:
         self.checked = True
 
     def append(self, first: int, batch: pa.RecordBatch) -> None:
-        """Rows that arrived at positions first, first + 1, …: right after those of the batch before."""
+        """Add rows that arrived at positions first, first + 1, …, right after those of the batch before."""
         if len(self._batches) == 1:
             self._first = first
         assert first == self._first + self._starts[-1] - len(self._positions), "no batch is missing"
@@ -84,11 +84,11 @@ class RowStore:
         self._together = None
 
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch as the schema says: to Arrow, a column that may be null is another than one that may not."""
+        """Give the batch exactly this schema. Arrow tells nullable columns from others."""
         return batch if batch.schema == self._schema else pa.record_batch(batch.columns, schema=self._schema)
 
     def take(self, positions: Ints) -> pa.RecordBatch:
-        """The rows at these positions, in their order."""
+        """Return the rows at these positions, in this order."""
         if self.checked:
             self._check(positions)
         if self._dense:
@@ -97,7 +97,7 @@ class RowStore:
         return found.select([]) if self._bare else found
 
     def _check(self, positions: Ints) -> None:
-        """Raise unless all these rows are here: they are looked up as if they were."""
+        """Raise unless all these rows are here; the lookup itself does not check."""
         listed = positions[positions < self._first]
         at = np.minimum(np.searchsorted(self._positions, listed), max(0, len(self._positions) - 1))
         after = self._first + self._starts[-1] - len(self._positions)
@@ -114,7 +114,7 @@ class RowStore:
             return _TAKE.call([self._together, index], _UNCHECKED)
         if len(self._batches) != 2 or len(positions) < self.many:
             return self._take_by_batch(positions, self._schema)
-        # Rows held and one large batch behind them: what a stream in large batches mostly comes to.
+        # Listed rows and one large batch behind them: the usual case for a stream in large batches.
         index, (listed, following) = locate(self._positions, self._first, positions), self._batches
         columns = dict.fromkeys(self._schema.names)
         for name in columns:
@@ -126,13 +126,13 @@ class RowStore:
         return pa.record_batch(list(columns.values()), schema=self._schema)
 
     def _take_by_batch(self, positions: Ints, schema: pa.Schema) -> pa.RecordBatch:
-        """These columns of the rows. Batch by batch: of a table, Arrow would copy all batches together first."""
+        """Take the columns of `schema` batch by batch: Arrow would first copy all batches of a table together."""
         found = [(self._batches[batch].select(schema.names), *where) for batch, *where in self._find(positions)]
         if len(found) < 2:
             return found[0][0].take(pa.array(found[0][2])) if found else _empty(schema)
         parts, order, taken = [], np.empty(len(positions), np.int64), 0
         for rows, place, index in found:
-            if rows.num_rows <= len(index):  # many are wanted more than once: they go as they are
+            if rows.num_rows <= len(index):  # rows are wanted more than once: the whole batch goes as it is
                 order[place] = taken + index
                 parts.append(rows)
             else:
@@ -142,7 +142,7 @@ class RowStore:
         return pa.concat_batches(parts).take(pa.array(order))
 
     def _find(self, positions: Ints) -> Iterator[tuple[int, Ints, Ints]]:
-        """Which batch holds which of the positions, and where: (batch, which, where)."""
+        """Find positions: yields (batch, which of the positions it has, their rows in the batch)."""
         if not len(positions):
             return
         listed = positions < self._first
@@ -162,9 +162,9 @@ class RowStore:
             yield batch, which[some], index[some] - self._starts[batch]
 
     def join(self) -> None:
-        """Copy small batches together where there are many, so that rows are found in few places.
+        """Merge small batches at the end if there are many, so that a lookup has few places.
 
-        What is copied at least makes a batch half as large again, so a row is copied a logarithmic number of times.
+        A merge makes a batch at least half as large again, so a row is copied a logarithmic number of times.
         """
         if len(self._batches) <= FEW:
             return
@@ -179,14 +179,14 @@ class RowStore:
         return self._starts[batch + 1] - self._starts[batch]
 
     def keep(self, held: Ints) -> None:
-        """Forget the rows at other positions than these, which are ascending."""
+        """Keep only the rows at these positions, which ascend."""
         self.load(held, self.take(held))
 
     def in_ranges(self, positions: Ints) -> list[pa.RecordBatch]:
-        """The rows at these positions, which ascend, in batches for a snapshot.
+        """Return the rows at these positions, which ascend, in batches for a snapshot.
 
-        Where rows lie close, a batch has those of a range of arrivals. It is written the same each time until one of
-        them leaves, also where columns say where their strings begin.
+        If rows lie close, each batch has the rows of a range of arrivals. Its bytes, offsets of strings included, stay
+        the same until one of its rows leaves, so that snapshots can share pages.
         """
         rows = self.take(positions)
         if len(positions) <= RANGE or positions[-1] - positions[0] >= SPARSE * len(positions):
@@ -195,7 +195,7 @@ class RowStore:
         return [rows.slice(start, end - start) for start, end in pairwise([0, *ends.tolist(), len(positions)])]
 
     def take_and_keep(self, positions: Ints, held: Ints) -> pa.RecordBatch:
-        """The rows at these positions; of all others, those that are not held are forgotten."""
+        """Return the rows at `positions`, and keep only those at `held`."""
         rows = self.take(np.concatenate([positions, held]))
         self.load(held, rows.slice(len(positions)))
         return rows.slice(0, len(positions))
@@ -205,7 +205,7 @@ class RowStore:
 
 
 def without_waste(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows, with dictionaries that have no more than a few values that none of them has."""
+    """Shrink dictionaries that have many values that no row uses."""
     columns = [
         encoded(column.dictionary.take(column.indices), column.type)
         if pa.types.is_dictionary(column.type) and len(column.dictionary) > 2 * rows.num_rows + LITTLE
@@ -219,14 +219,14 @@ _COUNTED = pa.schema([pa.field("", pa.null())])
 
 
 def _counted(rows: int) -> pa.RecordBatch:
-    """Rows without columns."""
+    """A batch that stands for rows without columns."""
     return pa.record_batch([pa.nulls(rows)], schema=_COUNTED)
 
 
 def column_of(numbers: npt.NDArray[Any], plain: type[np.number[Any]], kind: pa.DataType) -> pa.Array:
-    """A column of this type over these numbers. `plain`: the type of numbers that it is made of.
+    """Make a column of type `kind` over an array of numbers of type `plain`.
 
-    As `pa.array`, which first looks at what it is given.
+    It is faster than `pa.array`, which inspects its argument.
     """
     return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers, plain))])
 
@@ -236,19 +236,19 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _is_flat(column: pa.Array) -> bool:
-    """Is it an array of numbers or the like, and nothing besides?"""
+    """Is it one buffer of fixed-size values, without nulls?"""
     return pa.types.is_primitive(column.type) and column.type.bit_width >= 8 and not column.null_count
 
 
 def _pick(index: Ints, listed: pa.Array, following: pa.Array) -> pa.Array:
-    """The entries at these indices of a flat column in two pieces. Arrow, which checks each index, takes longer."""
+    """Take entries of a flat column in two pieces. Arrow is slower, because it checks each index."""
     picked = np.empty(len(index), f"u{listed.type.bit_width // 8}")
     pick(index, _flat(listed), _flat(following), picked)
     return column_of(picked, picked.dtype.type, listed.type)
 
 
 def _flat(column: pa.Array) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """A flat column's entries, whatever they stand for."""
+    """The values of a flat column as unsigned numbers of the same size."""
     size = column.type.bit_width // 8
     if not len(column):
         return np.empty(0, f"u{size}")
@@ -256,7 +256,7 @@ def _flat(column: pa.Array) -> npt.NDArray[np.unsignedinteger[Any]]:
 
 
 def _runs(sorted_numbers: npt.NDArray[np.intp]) -> Iterator[tuple[int, int, int]]:
-    """Each number with where its run starts and stops."""
+    """Each number, and where its run starts and stops."""
     ends = [*(np.flatnonzero(sorted_numbers[1:] != sorted_numbers[:-1]) + 1).tolist(), len(sorted_numbers)]
     for start, stop in pairwise([0, *ends]):
         if stop > start:

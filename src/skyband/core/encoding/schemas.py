@@ -1,4 +1,4 @@
-"""The column types that an engine supports, and the form in which it keeps them."""
+"""The column types that Skyband supports, and the plain types in which it keeps rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from skyband.errors import InvalidInput, InvalidQuery
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema without views and runs, of which Arrow cannot gather rows yet, and with room for the values of many
-    batches in a dictionary; the same object if batches need no `plain_batch`."""
+    """The types in which rows are kept: no string views and no run-end encoding, of which Arrow cannot gather rows, and
+    dictionaries with wide indices, which have room for the values of many batches.
+
+    Returns the same object if batches can be kept as they are, without `plain_batch`.
+    """
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise InvalidInput(f"Two columns are called {name!r}. Columns: {', '.join(schema.names)}.")
@@ -39,7 +42,7 @@ def _check_kept(field: pa.Field) -> None:
 
 
 def _parts(column_type: pa.DataType) -> Iterator[pa.DataType]:
-    """The type, and all that it is made of."""
+    """The type and all types inside it."""
     yield column_type
     if _is_extension(column_type):
         yield from _parts(column_type.storage_type)
@@ -70,7 +73,7 @@ def _plain_type(column_type: pa.DataType) -> pa.DataType:
 
 
 def plain_batch(batch: pa.RecordBatch, plain: pa.Schema) -> pa.RecordBatch:
-    """The batch with the columns of its plain schema, and no null among the values of a dictionary."""
+    """Convert a batch to its plain schema, without nulls among the values of a dictionary."""
     columns = [_plain_column(column, field.type) for column, field in zip(batch.columns, plain, strict=True)]
     return pa.record_batch(columns, schema=plain)
 
@@ -83,7 +86,7 @@ def _plain_column(column: pa.Array, plain: pa.DataType) -> pa.Array:
         return column.dictionary.cast(plain).take(column.indices)
     if not pa.types.is_dictionary(plain):
         return column.cast(plain)
-    if column.dictionary.null_count:  # Arrow cannot put such dictionaries together
+    if column.dictionary.null_count:  # Arrow cannot merge such dictionaries
         return encoded(column.dictionary.take(column.indices), plain)
     if column.type == plain:
         return column
@@ -92,7 +95,7 @@ def _plain_column(column: pa.Array, plain: pa.DataType) -> pa.Array:
 
 
 def encoded(values: pa.Array, wanted: pa.DataType) -> pa.DictionaryArray:
-    """Values as a column of this type, whose dictionary has them and no others."""
+    """Encode values as a column of this dictionary type. The dictionary has no other values."""
     found = values.dictionary_encode()
     indices = found.indices.cast(wanted.index_type)
     return pa.DictionaryArray.from_arrays(indices, found.dictionary, ordered=wanted.ordered)
@@ -103,7 +106,7 @@ def _is_extension(column_type: pa.DataType) -> bool:
 
 
 def check_same(given: pa.Schema, schema: pa.Schema) -> None:
-    """Raise unless these columns are those of `schema`, in types that mean the same."""
+    """Raise unless the given schema has the columns of `schema`, in types that fit without loss."""
     if given.names == schema.names and all(map(_fits, given.types, schema.types)):
         return
     differences = [
@@ -121,7 +124,7 @@ def check_same(given: pa.Schema, schema: pa.Schema) -> None:
 
 
 def fitted(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
-    """The rows in the columns of `schema`, or of its plain one if they come in types that only mean the same."""
+    """Return rows that have the columns of `schema`. If their types differ, convert them to its plain types."""
     if rows.schema.types == schema.types and rows.schema.names == schema.names:
         return rows
     check_same(rows.schema, schema)
@@ -132,7 +135,7 @@ def fitted(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch
 
 
 def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of `schema`, by their names, from such that mean the same: see `common_type`."""
+    """Convert a batch, whose columns have the names of `schema`, to its types: see `common_type`."""
     columns = []
     for field in schema:
         column = batch.column(field.name)
@@ -155,7 +158,7 @@ def _cast(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def common_type(types: Iterable[pa.DataType]) -> pa.DataType | None:
-    """The type that has a place for all values of these; None: there is none that loses nothing."""
+    """The narrowest type that holds all values of these types without loss; None if no type does."""
     given = list(types)
     found = given[0]
     for other in given[1:]:
@@ -175,7 +178,7 @@ def _wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     if pa.types.is_timestamp(a) and pa.types.is_timestamp(b):
         return pa.timestamp(max(a.unit, b.unit, key=_UNITS.index), a.tz) if a.tz == b.tz else None
     if _is_number(a) and _is_number(b):
-        # The smallest that both fit in: a float has a place for whole numbers of up to as many bits as it keeps.
+        # The smallest that holds both. A float holds whole numbers of as many bits as its mantissa has.
         wider = (kind for kind in (*_WHOLE, *_FLOATS) if _holds(kind, a) and _holds(kind, b))
         return next(wider, None)
     return None
@@ -185,7 +188,7 @@ _TEXT, _BYTES = {pa.string(), pa.large_string()}, {pa.binary(), pa.large_binary(
 _UNITS = ("s", "ms", "us", "ns")
 _WHOLE = (pa.uint8(), pa.int8(), pa.uint16(), pa.int16(), pa.uint32(), pa.int32(), pa.uint64(), pa.int64())
 _FLOATS = (pa.float16(), pa.float32(), pa.float64())
-_KEPT_BITS = {pa.float16(): 11, pa.float32(): 24, pa.float64(): 53}
+_MANTISSA_BITS = {pa.float16(): 11, pa.float32(): 24, pa.float64(): 53}
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -193,27 +196,27 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _holds(kind: pa.DataType, other: pa.DataType) -> bool:
-    """Is every number of the other type one of this type?"""
+    """Does this type hold every number of the other type?"""
     if kind in _FLOATS and other in _FLOATS:
         return bool(kind.bit_width >= other.bit_width)
     if other in _FLOATS:
         return False
     signed, bits = pa.types.is_signed_integer(other), other.bit_width
     if kind in _FLOATS:
-        return bits - signed <= _KEPT_BITS[kind]
+        return bits - signed <= _MANTISSA_BITS[kind]
     if pa.types.is_signed_integer(kind):
         return bool(kind.bit_width >= bits + (not signed))
     return not signed and bool(kind.bit_width >= bits)
 
 
 def _value_type(column_type: pa.DataType) -> pa.DataType:
-    """What the values of a column are, in whichever form it has them."""
+    """The type of a column's values, without dictionary, runs and views."""
     plain = _plain_type(column_type)
     return _value_type(plain.value_type) if pa.types.is_dictionary(plain) else plain
 
 
 def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Has the type that is wanted a place for all values of the given one?"""
+    """Does the wanted type hold all values of the given one?"""
     if given == wanted:
         return True
     given, wanted = _value_type(given), _value_type(wanted)
@@ -225,7 +228,7 @@ def _type_of(name: str, schema: pa.Schema) -> str:
 
 
 def check_keys(names: tuple[str, ...], schema: pa.Schema, what: str = "per") -> None:
-    """Raise unless every one of these columns is of a type whose values can be told apart."""
+    """Raise unless each of these columns has a type that can be a key."""
     for name in names:
         column_type = schema.field(name).type
         inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
@@ -238,18 +241,18 @@ def check_keys(names: tuple[str, ...], schema: pa.Schema, what: str = "per") -> 
 
 
 def stored(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The values of a column of an extension type, such as UUIDs, as Arrow stores them: it cannot compare others."""
+    """Convert a column of an extension type, such as UUIDs, to its storage type, which Arrow can compare."""
     return column.cast(column.type.storage_type) if _is_extension(column.type) else column
 
 
 def is_value(column_type: pa.DataType) -> bool:
-    """Are values of this type things that can be equal, and put in order?"""
+    """Can values of this type be compared and sorted?"""
     return not pa.types.is_nested(column_type) and not pa.types.is_interval(column_type)
 
 
 def in_one_batch(table: pa.Table) -> list[pa.RecordBatch]:
-    """The rows of a table as one batch; as none if there are none."""
-    if any(map(pa.types.is_dictionary, table.schema.types)):  # together they may need wider indices
+    """Make one batch of a table, or none if it has no rows."""
+    if any(map(pa.types.is_dictionary, table.schema.types)):  # merged dictionaries may need wider indices
         plain = plain_schema(table.schema)
         table = pa.Table.from_batches([plain_batch(batch, plain) for batch in table.to_batches()], plain)
     batches: list[pa.RecordBatch] = table.combine_chunks().to_batches()
@@ -257,7 +260,7 @@ def in_one_batch(table: pa.Table) -> list[pa.RecordBatch]:
 
 
 def whole_batch(table: pa.Table) -> pa.RecordBatch:
-    """The rows of a table as one batch."""
+    """Make one batch of a table, even if it has no rows."""
     columns = [
         pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type) for column in table.columns
     ]
@@ -265,6 +268,6 @@ def whole_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def check_schema(schema: object) -> None:
-    """Raise unless it is one."""
+    """Raise unless this is a pyarrow schema."""
     if not isinstance(schema, pa.Schema):
         raise InvalidInput(f"The schema must be a pyarrow.Schema, got {type(schema).__name__}.")

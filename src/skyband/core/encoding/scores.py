@@ -1,7 +1,7 @@
-"""Scores in the form that operators compare (float64), and in the user's own type, without rounding.
+"""Scores as operators compare them (float64), and back in the user's own type, without rounding.
 
-Floats and whole numbers of up to 32 bits convert to float64 exactly. Numbers of 64 bits, decimals (whole multiples of
-their last digit) and several sort keys together get keys in the same order.
+Floats and whole numbers of up to 32 bits are float64 exactly. For 64-bit numbers, decimals and several sort keys, this
+module assigns float64 keys that have the same order.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from skyband.expressions import as_floats
 from skyband.expressions.sort_keys import SortKeys
 from skyband.kernels.whole_keys import NEAR, WholeKeys
 
-FEWEST: Final = 1_024  # values of sort keys that are known at least before some are forgotten
+FEWEST: Final = 1_024  # `OrderKeys` forgets values only when it has more than this
 _STATE, _DIGITS = "score_keys", "score_digits"
 _CAST = "Cast the column to a decimal of fewer digits, or to float64, which rounds."
 
 
 class TakesOtherScores(Protocol):
-    """An operator whose scores can be replaced by others in the same order."""
+    """An operator that lets its scores be replaced by others in the same order."""
 
     def rescore(self, change: Callable[[Floats], Floats]) -> None: ...
 
 
 class Scores:
-    """The scores of one query: to keys as rows come, and back when they are shown."""
+    """Converts the scores of one query to keys when rows come, and back when an answer shows them."""
 
     def __init__(self, score_type: pa.DataType, text: str, *, ascending: bool, is_fixed: bool = False) -> None:
-        """Fixed: no score that is held is ever given another key."""
+        """`is_fixed`: the key of a score must never change."""
         self.type = score_type
         self._text = text
         self._sign = -1 if ascending else 1
         self._keys = WholeKeys(unsigned=score_type == pa.uint64()) if is_wide(score_type) else None
-        # Decimals are whole numbers of their last digit; those of many digits, of the last that was not 0 so far.
+        # Decimals count in units of their last digit; those with many digits, of the last digit that was not 0 so far.
         self._digits = 0
         if pa.types.is_decimal(score_type):
             fits = is_fixed or score_type.precision <= FITTING_DIGITS
             self._digits = score_type.scale if fits else min(0, score_type.scale)
 
     def read(self, values: pa.Array) -> Any:
-        """Scores as they come, ready for `keys`; raises what is wrong with them."""
+        """Validate the scores of a batch, for `keys`."""
         if self._keys is None:
             return as_floats(values, len(values), self._text)
         digits = self._digits
@@ -58,7 +58,7 @@ class Scores:
         return whole_numbers(values, self._text), missing(values), digits
 
     def keys(self, read: Any, operator: TakesOtherScores) -> Floats:
-        """What an operator ranks by, the highest first. Now and then it gets other keys for the scores it holds."""
+        """The keys by which the operator ranks, the highest first. Sometimes this replaces the keys that it holds."""
         if self._keys is None:
             floats: Floats = -read if self._sign < 0 else read
             return floats
@@ -77,7 +77,7 @@ class Scores:
         return keys
 
     def near_keys(self, values: pa.Array) -> Floats:
-        """The keys of fixed scores, whichever way is up; NaN for null. Raises for a number that is too large."""
+        """The keys of fixed scores, ascending with the score; NaN for null. Raises for a number that is too large."""
         assert self._keys is not None
         numbers, nothing = whole_numbers(values, self._text), missing(values)
         keys = self._keys.keys(numbers)
@@ -106,7 +106,7 @@ class Scores:
             ) from None
 
     def column(self, keys: Floats) -> pa.Array:
-        """The scores behind what an operator ranked by."""
+        """Convert keys back to scores."""
         keys = self._sign * keys if self._sign < 0 else keys
         if self._keys is None:
             plain = self.type.to_pandas_dtype()
@@ -122,7 +122,7 @@ class Scores:
         return {_STATE: self._keys.state(), _DIGITS: np.array([self._digits])}
 
     def restore(self, arrays: Arrays) -> None:
-        """Take what `state` gave out of these arrays."""
+        """Continue from what `state` returned; removes it from these arrays."""
         if self._keys is not None:
             self._keys.restore(arrays.pop(_STATE))
             self._digits = int(arrays.pop(_DIGITS)[0])
@@ -131,10 +131,10 @@ class Scores:
 class OrderKeys:
     """The scores of a query with several sort keys, of any type.
 
-    `known` is a sorted table of the distinct values of the rows held and of the last batch. A snapshot keeps it. A
-    row's key is the place of its values in this table, the best last. If a batch brings values between the known ones,
-    all places change: the operator gets new keys for the scores it holds, and the table drops values that the operator
-    no longer holds.
+    `known` is a sorted table of the distinct values of the rows held and of the last batch; snapshots have it. A row's
+    key is the place of its values in this table, the best last. If a batch brings values between the known ones, places
+    change: the operator gets new keys for the scores that it holds, and the table drops values that no row has any
+    more.
     """
 
     def __init__(self, sort: SortKeys, *, fewest: int | None = None) -> None:
@@ -149,8 +149,8 @@ class OrderKeys:
         self.known = pa.table([pa.array([], field.type) for field in fields], schema=pa.schema(fields))
 
     def read(self, values: list[pa.Array]) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
-        """The values of a batch, and which rows are not ranked: those whose first key is null, unless it says where
-        nulls come."""
+        """The values of a batch, and which rows are not ranked: those whose first key is null, unless the query says
+        where nulls come."""
         columns = []
         for key, column in zip(self._sort.keys, values, strict=True):
             missing = pc.is_null(column)
@@ -164,7 +164,7 @@ class OrderKeys:
         return pa.table(columns, schema=self.known.schema), unranked
 
     def keys(self, read: tuple[pa.Table, npt.NDArray[np.bool_]], operator: TakesOtherScores) -> Floats:
-        """What an operator ranks by, the highest first. It may get other keys for the scores it holds."""
+        """The keys by which the operator ranks, the highest first. Sometimes this replaces the keys that it holds."""
         batch, unranked = read
         count = len(self.known)
         distinct, places = self._merged(self.known, batch)
@@ -177,8 +177,8 @@ class OrderKeys:
         return keys
 
     def column(self, keys: Floats, rows: pa.RecordBatch) -> pa.Array:
-        """The first sort key behind what an operator ranked by, for these rows."""
-        if pa.types.is_floating(self._sort.type):  # equal keys need not be the same: 0.0 and -0.0, NaN and null
+        """The value of the first sort key, for each of these keys; `rows` are the rows that have them."""
+        if pa.types.is_floating(self._sort.type):  # 0.0 and -0.0, and NaN and null, share a key
             return self._sort.scores(rows)
         found = self.known.column(1).take(pa.array(keys.astype(np.int64))).combine_chunks()
         return found if found.type == self._sort.type else found.cast(self._sort.type)
@@ -187,15 +187,15 @@ class OrderKeys:
         return {}
 
     def restore(self, arrays: Arrays) -> None:
-        """What it keeps is a table: see `known`."""
+        """Nothing to do: the codec restores the table `known`."""
 
     def _anew(self, batch: pa.Table, operator: TakesOtherScores) -> Ints:
-        """Forget the values that no row held has, and give new keys to the others; returns the places of the batch."""
+        """Forget values that no held row has, and give the others new keys. Returns the places of the batch's rows."""
         given: list[Ints] = []
 
         def change(held: Floats) -> Floats:
             changed, there = held.copy(), np.isfinite(held)
-            # Where nothing is held an operator may have any number; it has no meaning, but has to stay in order.
+            # An unused entry of the operator may have any number. It has no meaning, but must stay in order.
             places = np.clip(np.floor(held[there]), 0, max(0, len(self.known) - 1)).astype(np.int64)
             used = np.unique(places) if len(self.known) else np.empty(0, np.int64)
             self.known, merged = self._merged(self.known.take(pa.array(used)), batch)
@@ -209,7 +209,7 @@ class OrderKeys:
         return given[-1]
 
     def _merged(self, known: pa.Table, batch: pa.Table) -> tuple[pa.Table, Ints]:
-        """The distinct values of both, the best last, and the place of each row there."""
+        """The distinct values of both tables, the best last, and the place of each row among them."""
         both = pa.concat_tables([known, batch]).combine_chunks()
         if not len(both):
             return both, np.empty(0, np.int64)
@@ -221,7 +221,7 @@ class OrderKeys:
         differs = np.zeros(len(both), np.bool_)
         for column in ordered.columns:
             unequal = pc.not_equal(column.slice(1), column.slice(0, len(both) - 1))
-            differs[1:] |= pc.fill_null(unequal, False).to_numpy(zero_copy_only=False)  # which the flags tell apart
+            differs[1:] |= pc.fill_null(unequal, False).to_numpy(zero_copy_only=False)  # the flags tell nulls apart
         places = np.empty(len(both), np.int64)
         places[rows.to_numpy()] = np.cumsum(differs)
         differs[0] = True
@@ -229,10 +229,11 @@ class OrderKeys:
 
 
 class Comparable(NamedTuple):
-    """Scores as floats in their order, NaN for none, under one rule for all time: what only compares needs no more."""
+    """Scores as floats in the same order, NaN for no score. The conversion never changes, so that floats of different
+    batches can be compared."""
 
     scores: Floats
-    without: npt.NDArray[np.bool_] | None  # scores that have no such float (a few 64-bit numbers): NaN stands for them
+    without: npt.NDArray[np.bool_] | None  # a few 64-bit numbers that have no such float; their entry is NaN
 
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray, text: str) -> Comparable:
@@ -252,24 +253,24 @@ class Comparable(NamedTuple):
             without |= too_wide
         return cls(scores, without if without.any() else None)
 
-    def but(self, rows: npt.NDArray[np.bool_]) -> Comparable:
-        """The same with no scores for these rows."""
+    def without_rows(self, rows: npt.NDArray[np.bool_]) -> Comparable:
+        """Remove the scores of these rows."""
         without = None if self.without is None else self.without & ~rows
         return Comparable(np.where(rows, np.nan, self.scores), without)
 
     @property
     def known(self) -> Floats:
-        """NaN only where there is no score."""
+        """The floats, NaN only where there is no score."""
         return self.scores if self.without is None else np.where(self.without, 0.0, self.scores)
 
 
 def is_wide(score_type: pa.DataType) -> bool:
-    """Are there numbers of this type that are not float64?"""
+    """Does the type have numbers that float64 cannot represent?"""
     return pa.types.is_decimal(score_type) or (pa.types.is_integer(score_type) and score_type.bit_width == 64)
 
 
 def missing(values: pa.Array) -> npt.NDArray[np.bool_] | None:
-    """Which are null; None: none of them."""
+    """Which values are null; None: none of them."""
     if not values.null_count:
         return None
     without: npt.NDArray[np.bool_] = pc.is_null(values).to_numpy(zero_copy_only=False)
@@ -277,7 +278,7 @@ def missing(values: pa.Array) -> npt.NDArray[np.bool_] | None:
 
 
 def whole_numbers(values: pa.Array, text: str) -> npt.NDArray[np.integer[Any]]:
-    """A column of 64-bit whole numbers, or of decimals by their last digit, as numbers; anything where it is null."""
+    """Convert 64-bit whole numbers, or decimals in units of their last digit. Nulls give arbitrary numbers."""
     if pa.types.is_decimal(values.type):
         return _unscaled(values, text)
     if values.null_count:
@@ -287,7 +288,7 @@ def whole_numbers(values: pa.Array, text: str) -> npt.NDArray[np.integer[Any]]:
 
 
 def in_digits(values: pa.Array, digits: int) -> tuple[pa.Array, int]:
-    """Decimals with so many digits behind the point, or with as many as they need; and how many that is."""
+    """Reduce decimals to `digits` digits behind the point, or to as few more as they need; and their number."""
     kind = values.type
     while digits < kind.scale:
         try:

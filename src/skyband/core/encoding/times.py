@@ -18,17 +18,19 @@ from skyband.kernels.times import NO_TIME, set_aside
 from skyband.windows import FOREVER, NEVER, Span, Ticks, parse_span, span_ticks, whole_number
 
 _NO_TIMES = np.empty(0, np.int64)
-MOST_WINDOWS: Final = 1_000_000  # that one row may close
+MOST_WINDOWS: Final = 1_000_000  # how many windows one row may close
 
 
 def measured_type(on: str | None, schema: pa.Schema) -> pa.DataType | None:
-    """Of the column that a window measures; None: it counts arrivals."""
+    """The type of the column that a window measures; None if it counts arrivals."""
     return None if on is None else schema.field(on).type
 
 
 def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False) -> tuple[pa.RecordBatch, Ints]:
-    """The batch without rows that have no time, and the times of the others, in ticks of the column; if they are known
-    to be in order, the first and the last of them say how far they reach."""
+    """Drop the rows without a time, and return the others with their times in ticks of the column.
+
+    `in_order`: the times ascend, so that only the first and the last need a check of their range.
+    """
     if on is None:
         return batch, _NO_TIMES
     column = batch.column(on)
@@ -42,7 +44,7 @@ def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False)
 
 
 def ticks_of(column: pa.Array, name: str) -> pa.Array:
-    """A column of instants or whole numbers, in 64 bits with a sign."""
+    """Convert a column of timestamps or whole numbers to int64."""
     if pa.types.is_timestamp(column.type):
         return column.view(pa.int64())
     if column.type == pa.int64():
@@ -54,7 +56,7 @@ def ticks_of(column: pa.Array, name: str) -> pa.Array:
 
 
 def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) -> int:
-    """A moment on the column that the window measures, in its ticks."""
+    """Convert a watermark to ticks of the window's column."""
     is_moment = isinstance(watermark, datetime) and pa.types.is_timestamp(on_type)
     number = int(pa.scalar(watermark, on_type).value) if is_moment else whole_number(watermark)
     if number is None:
@@ -68,7 +70,7 @@ def as_ticks(watermark: int | datetime, on: str, on_type: pa.DataType | None) ->
 
 
 class Times:
-    """The times of a session's rows, as they come. Nothing is remembered of a batch before `accept`."""
+    """Reads the times of a session's rows. It remembers nothing of a batch before `accept`."""
 
     def __init__(self, window: Ticks, max_jump: Span | None, on: str | None, on_type: pa.DataType | None) -> None:
         self._jumps, self._reach = Jumps(max_jump, on, on_type), Reach(window)
@@ -76,8 +78,11 @@ class Times:
     def read(
         self, batch: pa.RecordBatch, on: str | None, next_close: Callable[[], int | None] | None, *, in_order: bool
     ) -> tuple[pa.RecordBatch, Ints, int]:
-        """The rows that have a time and do not jump, their times, and how many jump. Raises for a batch that cannot be
-        taken. `next_close` says when the operator's next window closes; None: these rows alone close none."""
+        """Return the rows that have a time and do not jump, their times, and the number of rows that jump.
+
+        `next_close` finds the end of the operator's next window; None if these rows alone close no window. Raises for
+        a batch that the session cannot take.
+        """
         batch, time = with_times(batch, on, in_order=in_order)
         timed = batch.num_rows
         if (kept := self._jumps.keep(time)) is not None:
@@ -87,7 +92,7 @@ class Times:
         return batch, time, timed - batch.num_rows
 
     def accept(self, time: Ints) -> None:
-        """The batch that was read last has been taken."""
+        """Note that the session has taken the batch that was read last."""
         self._jumps.accept()
         self._reach.accept(time)
 
@@ -99,15 +104,15 @@ class Times:
 
 
 class Reach:
-    """Keeps out a batch one row of which would close more windows than anybody can read, or memory can hold."""
+    """Refuses a batch if one of its rows would close more windows than memory can hold."""
 
     def __init__(self, window: Ticks) -> None:
         self._window = window
-        self._latest: int | None = None  # time seen; None: not known yet
+        self._latest: int | None = None  # the latest time seen; None: not known yet
         self._closes = window.closes_by_value and window.lateness < FOREVER
 
     def check(self, time: Ints, next_close: Callable[[], int | None]) -> None:
-        """Raise if one of these rows comes so much later than all before."""
+        """Raise if one of these rows comes too far after all rows before it."""
         every = self._window.every
         if not self._closes or not len(time):
             return
@@ -133,7 +138,7 @@ class Reach:
 
 
 class Jumps:
-    """Keeps out rows whose time lies so far ahead of all before that one alone would make the others late."""
+    """Drops rows whose time is so far ahead of all earlier ones that it would make other rows late (`max_jump`)."""
 
     def __init__(self, most: Span | None, on: str | None, on_type: pa.DataType | None) -> None:
         self._most = None if most is None else span_ticks(parse_span(most, "max_jump"), on, on_type, "max_jump")
@@ -141,11 +146,11 @@ class Jumps:
         self._next = self._clocks
 
     def keep(self, time: Ints) -> npt.NDArray[np.bool_] | None:
-        """Which rows stay; None: all of them."""
+        """Find the rows that stay; None: all of them."""
         if self._most is None or not len(time):
             return None
         self._next, kept = self._clocks.copy(), np.empty(len(time), np.bool_)
-        # A copy: kernels would be compiled a second time for an array that cannot be written to.
+        # A copy, because numba would compile the kernel a second time for a read-only array.
         return kept if set_aside(time.copy(), self._most, self._next, kept) else None
 
     def accept(self) -> None:

@@ -1,8 +1,8 @@
-"""The one place that says in which type Skyband compares, sorts and computes with the values of a column.
+"""The types in which Skyband compares, sorts and computes with the values of a column.
 
-Arrow and polars cannot do everything with every type: they sort no dictionaries and no float16, tell no decimal32
-apart, and read no decimal of negative scale. Each of those has a wider type with the same values in the same order.
-Skyband converts a column to that type where it reads values, and shows the column in its own type.
+Arrow and polars cannot do everything with every type: they do not sort dictionaries and float16, cannot group by
+decimal32, and cannot read decimals of negative scale. Each of these has a wider type with the same values in the same
+order. Skyband converts a column to that type when it reads values, and shows the column in its own type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DECIMAL128, _DECIMAL256 = 38, 76  # how many digits they have
 
 
 def value_type(column_type: pa.DataType) -> pa.DataType:
-    """The type in which values of a column are compared, sorted and computed with.
+    """The type in which Skyband compares, sorts and computes with the values of a column.
 
     >>> value_type(pa.dictionary(pa.int8(), pa.float16())), value_type(pa.decimal128(5, -2))
     (DataType(float), Decimal128Type(decimal128(7, 0)))
@@ -36,7 +36,7 @@ def value_type(column_type: pa.DataType) -> pa.DataType:
 
 
 def as_values(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array | pa.ChunkedArray:
-    """A column, called so, in the type of its values."""
+    """Convert a column to `value_type`. `name` is for the error message."""
     if pa.types.is_dictionary(column.type):
         column = pc.dictionary_decode(column)
     if isinstance(column.type, pa.BaseExtensionType):

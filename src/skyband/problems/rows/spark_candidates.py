@@ -104,7 +104,7 @@ def _weighed(columns: tuple[pa.Array, ...], job: TopKJob, shape: Shape, sieve: S
     scores = _scores(others, job)
     timeless = np.asarray(time_column.is_null()) if time_column.null_count else None
     if timeless is not None:
-        scores = scores.but(timeless)
+        scores = scores.without_rows(timeless)
     groups, null_groups = groups_of(group_column)
     kept = sieve.keep(times, scores.scores, groups, null_groups)
     if scores.without is not None:
@@ -162,7 +162,7 @@ class CandidateGatherer(Gatherer):
         unranked = np.isnan(scores.known) & ~timeless
         tally = self.tally(table, self.weights(table), timeless, unranked)
         # A row without a score takes its place among the arrivals all the same; one without a time has none.
-        kept = ~timeless if self._sieve is None else self._candidates(table, scores.but(timeless | unranked))
+        kept = ~timeless if self._sieve is None else self._candidates(table, scores.without_rows(timeless | unranked))
         return self.typed(table, kept), tally
 
     def weights(self, table: pa.Table) -> Weights:

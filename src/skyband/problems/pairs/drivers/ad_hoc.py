@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core import operator
-from skyband.core.ad_hoc import Held, Spans
+from skyband.core.ad_hoc import HeldIndex, Spans
 from skyband.core.operator import Ints
 from skyband.kernels.ranking import ROW
 from skyband.problems.pairs.drivers.window_rows import WindowRows
@@ -23,7 +23,7 @@ class AdHocPairs:
         as_rows = np.zeros(len(pairs), ROW)
         as_rows["score"], as_rows["time"] = self.pairs["score"], rows.times_of(self.pairs["a"])
         as_rows["position"] = np.arange(len(pairs))[::-1]
-        self._held = Held(np.zeros(len(pairs), np.int64), as_rows)
+        self._held = HeldIndex(np.zeros(len(pairs), np.int64), as_rows)
 
     def top(self, k: int, spans: Spans) -> Answer:
         return self._as_pairs(self._held.best(k, spans))

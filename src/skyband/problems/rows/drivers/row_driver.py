@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skyband.core.ad_hoc import NEXT_WINDOW, Held, Spans
+from skyband.core.ad_hoc import NEXT_WINDOW, HeldIndex, Spans
 from skyband.core.clock import WindowClock
 from skyband.core.driver import Driver
 from skyband.core.operator import ANSWER, Answer, Arrays, Ints
@@ -38,7 +38,7 @@ class RowDriver(Driver[Answer]):
         self._out = np.zeros(initial_room, ANSWER)
         self._clock = np.zeros(clocks, np.int64)
         self._clock[NOW], self._clock[START] = -NEVER, EARLIEST
-        self._held: Held | None = None  # for questions; None: not made since rows came or left
+        self._held: HeldIndex | None = None  # for questions; None: not made since rows came or left
 
     @property
     def late(self) -> int:
@@ -99,10 +99,10 @@ class RowDriver(Driver[Answer]):
 
     # -- questions ------------------------------------------------------------------------------------------------
 
-    def _ask(self) -> Held:
+    def _ask(self) -> HeldIndex:
         """The rows held, ready for questions."""
         if self._held is None:
-            self._held = Held(*self._rows())
+            self._held = HeldIndex(*self._rows())
         return self._held
 
     def _spans(self, groups: Ints, size: Ints) -> Spans:

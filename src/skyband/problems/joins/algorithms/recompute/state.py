@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Codes, Ints
-from skyband.core.plain import BEFORE, Held, PlainWindow, closing, read, saved
+from skyband.core.plain import BEFORE, HeldRow, PlainWindow, closing, read, saved
 from skyband.core.validation import Saved
 from skyband.errors import AggregateOverflow
 from skyband.problems.joins.operator import (
@@ -102,7 +102,7 @@ class Recompute(ShowsGroups):
         for source, time, row in _arriving(batch):
             window = self._windows[source]
             if self._spec.inputs[source].relation:
-                window.rows += [] if row is None else [Held(row, BEFORE, BEFORE)]  # there before every window, for good
+                window.rows += [] if row is None else [HeldRow(row, BEFORE, BEFORE)]  # held for ever
             elif self._spec.by_count:
                 self._count(source, row)
             elif self._spec.every:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skyband.core.options import Count, Growth, Span
+from skyband.core.options import Count, Growth, TickSpan
 from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.filtered.state import KINDS, Skyband, best_buffer
 from skyband.problems.rows.operator import Spec
@@ -34,7 +34,7 @@ def opener(name: str) -> Callable[..., Skyband]:
     """What opens the composition of that name."""
     query, before = (KINDS[part] for part in name.split("+"))
 
-    def open(spec: Spec, *, gamma: Growth = 0.2, buffer: Span = 0, initial_room: Count = 1024) -> Skyband:
+    def open(spec: Spec, *, gamma: Growth = 0.2, buffer: TickSpan = 0, initial_room: Count = 1024) -> Skyband:
         return Skyband(spec, query, before, gamma=gamma, buffer=buffer, initial_room=initial_room)
 
     return open

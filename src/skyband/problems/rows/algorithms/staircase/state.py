@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from skyband.core.ad_hoc import Held
+from skyband.core.ad_hoc import HeldIndex
 from skyband.kernels import slabs
 from skyband.kernels.ranking import best_first
 from skyband.problems.rows.algorithms.staircase.kernels import BAND, FIELDS, GATHERED, NO_STAIR, Staircase, build_all
@@ -58,7 +58,7 @@ class Stairs(StepDriver):
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
-    def _ask(self) -> Held:
+    def _ask(self) -> HeldIndex:
         if self._held is None:
             # The rows gathered have to be ranked once, whether now or later.
             g = 0

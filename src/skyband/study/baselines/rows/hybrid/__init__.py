@@ -9,7 +9,7 @@ Choose it:  for comparisons only; the planner never chooses it.
 
 from __future__ import annotations
 
-from skyband.core.options import Chance, Count, Growth, Span
+from skyband.core.options import Chance, Count, Growth, TickSpan
 from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms import filtered
 from skyband.problems.rows.operator import Spec
@@ -36,7 +36,7 @@ def open(
     sigma: Chance | None = None,
     limit: Count | None = None,
     gamma: Growth = 0.2,
-    buffer: Span = 0,
+    buffer: TickSpan = 0,
     patience: Count = 64,
     initial_room: Count = 1024,
 ) -> HybridSkyband:

@@ -1,4 +1,4 @@
-"""What the problems have in common whose rows lie in one window."""
+"""The base of the problems whose queries have one window."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ W = TypeVar("W", bound=Windowed)
 
 
 class OneWindowProblem(Problem[W]):
-    """One kind of question about the rows of one window."""
+    """A problem whose queries have one window for all their inputs."""
 
     has_one_window = True
-    shares_a_pass: ClassVar[bool] = False  # can several queries on Spark read their stream together?
+    shares_a_pass: ClassVar[bool] = False  # on Spark, can several queries share one pass over a stream?
 
     def windows(self, query: W) -> tuple[Step, ...]:
         return (Step("window", in_panes(query.window)),)

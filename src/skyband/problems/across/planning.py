@@ -47,7 +47,7 @@ def in_numbers(query: TopKAcross, ticks: Ticks, idle_after: int = 0) -> AcrossSp
     )
 
 
-def plan(spec: AcrossSpec, asked_for: str | None = None, *, window_rows: float | None = None) -> Plan:
+def plan(spec: AcrossSpec, named: str | None = None, *, window_rows: float | None = None) -> Plan:
     """The algorithm asked for by name, or else the one that holds fewest rows of those that can."""
     chooser = Chooser(
         spec=spec,
@@ -55,7 +55,7 @@ def plan(spec: AcrossSpec, asked_for: str | None = None, *, window_rows: float |
         candidates=candidates_of("across"),
         reason=lambda chosen, able: _reason(spec, chosen),
     )
-    return chooser.cheapest() if asked_for is None else chooser.named(find(asked_for, "across"))
+    return chooser.cheapest() if named is None else chooser.named(find(named, "across"))
 
 
 def _reason(spec: AcrossSpec, chosen: Choice) -> str:

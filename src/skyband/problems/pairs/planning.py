@@ -26,7 +26,7 @@ def specify(query: TopKPairs, schema: pa.Schema, scoring: Scoring, *, external_c
 
 
 def plan(
-    spec: Spec, asked_for: str | None = None, *, window_rows: float | None = None, costs: PairCosts | None = None
+    spec: Spec, named: str | None = None, *, window_rows: float | None = None, costs: PairCosts | None = None
 ) -> Plan:
     """The algorithm asked for by name, or else the one whose rows cost least."""
     window = WindowRows.of(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
@@ -39,7 +39,7 @@ def plan(
         measured_ns=lambda name: _cost(name, spec, window.rows, figures),
         shows_rows=False,  # each holds all rows of the window
     )
-    return chooser.cheapest() if asked_for is None else chooser.named(find(asked_for, "pairs"))
+    return chooser.cheapest() if named is None else chooser.named(find(named, "pairs"))
 
 
 FEW_DISTANCES: Final = 8  # beyond so many no row is near by all of them, and every list is walked to its end

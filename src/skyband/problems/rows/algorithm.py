@@ -1,4 +1,4 @@
-"""An algorithm for rows, as the registry knows it, with what all of them have in common."""
+"""Makes an algorithm for rows, with what all of them have in common."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ def row_algorithm(
     exact: bool = True,
     for_comparing: bool = False,
 ) -> RowAlgorithm:
-    """The algorithm, with a k that grows with the rows. It refuses queries that rank equal rows together or, if it is
-    `for_ties`, all others."""
+    """Make an algorithm whose memory follows the rows, however large k is: see `drivers/growing.py`.
+
+    It refuses queries that rank equal rows together; if it is `for_ties`, it refuses all others.
+    """
 
     def refuses_ties_too(spec: Spec) -> str | None:
         if refuses is not None and (refused := refuses(spec)):

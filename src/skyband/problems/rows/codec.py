@@ -1,4 +1,4 @@
-"""Rows in the numbers by which they are ranked, and the best of them as the table a user sees."""
+"""The codec of rows: from rows to the scores by which they are ranked, and from answers to tables."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ _NO_GROUPS = np.empty(0, np.int32)
 
 
 def kept_schema(query: TopK, schema: pa.Schema) -> pa.Schema:
-    """The columns of rows that answers show: those of the groups first. A score by its plain name is not repeated."""
+    """The columns of rows that answers show, the groups first. A column that is the score is not repeated."""
     others = [name for name in schema.names if name not in query.per and name != query.by]
     return pa.schema([schema.field(name) for name in [*query.per, *others]])
 
 
 def output_of(query: TopK, schema: pa.Schema, emit: str, score_type: pa.DataType) -> OutputSchema:
-    """How the output of `query` over rows of `schema` looks."""
+    """The columns of the answers of `query` over rows of `schema`."""
     kept, n = list(kept_schema(query, schema)), len(query.per)
     return OutputSchema.of(emit, measured_type(query.window.on, schema), score_type, groups=kept[:n], others=kept[n:])
 
 
 def shown_names(query: TopK, schema: pa.Schema, output: OutputSchema) -> dict[str, str]:
-    """Under which name each input column is shown."""
+    """The name under which an answer shows each input column."""
     by = {query.by: "score"} if isinstance(query.by, str) else {}
     return {**by, **dict(zip(kept_schema(query, schema).names, output.row_names, strict=True))}
 
@@ -155,13 +155,15 @@ class RowsCodec(Codec[Batch, Answer]):
 
 
 class ViewsCodec(RowsCodec):
-    """Several queries about the same rows and scores, answered from one skyband: the column `question`, before all
-    others, says whose each answer is."""
+    """Several queries about the same rows and scores, answered by one operator.
 
-    _operator: Any  # for subscriptions
+    Answers begin with a column `question`, the number of their query.
+    """
+
+    _operator: Any  # an operator of subscriptions
 
     def __init__(self, widest: TopK, schema: pa.Schema, views: Sequence[TopK]) -> None:
-        """`views` differ from the widest one only in k, size and slide."""
+        """`views` are the queries. They differ from `widest` only in k, size and slide."""
         super().__init__(widest, schema)
         ticks = [view.window.ticks(self.plain) for view in views]
         self._sizes = np.array([each.size for each in ticks])
@@ -179,7 +181,7 @@ class ViewsCodec(RowsCodec):
         return self._operator
 
     def encode(self, numbers: Floats, batch: pa.RecordBatch, time: Ints, first: int) -> Any:
-        self._unranked += int(np.count_nonzero(np.isnan(numbers)))  # each query has its own view of the others
+        self._unranked += int(np.count_nonzero(np.isnan(numbers)))  # the operator counts them for each query
         return SubscriptionBatch(numbers[None, :], time, first)
 
     def decode(self, answer: Answer, rows: pa.RecordBatch | None, ad_hoc: AdHoc | None) -> pa.Table:

@@ -1,6 +1,6 @@
-"""The cost of a row with each algorithm, measured on a grid of settings, and interpolated between its points.
+"""The cost of a row with each algorithm, measured on a grid of settings and interpolated between its points.
 
-The package contains measured costs; `skyband calibrate` measures them on this machine.
+The package ships measured costs; `skyband calibrate` measures them on this machine.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from skyband.core.emit import is_whole
 from skyband.problems.rows.algorithms import budgeted, relaxed
 from skyband.problems.rows.operator import Spec
 
-MEASURED_AS: Final = {budgeted.NAME: relaxed.NAME}  # the same work, so one figure for both
+MEASURED_AS: Final = {budgeted.NAME: relaxed.NAME}  # both do the same work, so one measurement serves both
 
 
 class Shape(NamedTuple):
-    slides: int  # how many make a window; 0: it slides with each arrival
+    """How a window slides, and what it shows."""
+
+    slides: int  # slides in a window; 0: it slides with each arrival
     by_count: bool
-    whole: bool  # each slide shows the whole answer; False: what is new in it
+    whole: bool  # does each slide show the whole answer, or only what is new?
 
 
-# The grid: how many rows are shown, rows in a window, how it slides, how scores come. Windows are multiples of their
-# slides: where one is not, a slide has two panes.
+# The grid: k, rows in a window, shape, and the order of scores. Sizes are multiples of the slide.
 KS: Final = (3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
 EACH_ROWS: Final = (1_000, 3_000, 8_000, 60_000, 180_000, 500_000)  # of a window that slides with each arrival
-SLIDE_ROWS: Final = (1_000, 8_000, 60_000, 180_000, 1_000_000)  # of one that slides by more
+SLIDE_ROWS: Final = (1_000, 8_000, 60_000, 180_000, 1_000_000)  # of a window that slides by more
 SHAPES: Final = (
     *(Shape(0, by_count, whole=False) for by_count in (True, False)),
     *(Shape(slides, by_count=True, whole=True) for slides in (1, 10, 100, 1_000, 10_000, 100_000)),
@@ -39,8 +40,8 @@ SHAPES: Final = (
     *(Shape(slides, by_count=False, whole=False) for slides in (10, 1_000, 10_000)),
 )
 ORDERS: Final = ("random", "rising", "falling", "bursty")
-SHOWN_NS: Final = 5.0  # for a row of an answer, at least
-MOST_SHOWN: Final = 10_000_000  # rows in all answers of a window's slides: beyond that showing them is what costs
+SHOWN_NS: Final = 5.0  # the least that a row of an answer costs
+MOST_SHOWN: Final = 10_000_000  # with more rows in the answers of a window's slides, showing them is the main cost
 
 
 def window_rows_of(shape: Shape) -> tuple[int, ...]:
@@ -48,10 +49,10 @@ def window_rows_of(shape: Shape) -> tuple[int, ...]:
 
 
 def is_measured(shape: Shape, order: str, window_rows: int, k: int) -> bool:
-    """Is this a point of the grid? A slide has a row at least, and what all slides show can be shown in short time.
+    """Is this a point of the grid? A slide must have a row, and the answers of all slides must not be too long.
 
-    Random order is measured everywhere. By value closing windows is what costs, in any order. By count only falling
-    scores are far from random ones where a window has many slides; for the other orders the trend is enough.
+    Random order is measured everywhere. By value, closing windows is the main cost in any order. By count, with many
+    slides in a window, only falling scores cost much else than random ones; for other orders the trend is enough.
     """
     if window_rows % max(shape.slides, 1) or k * shape.slides > MOST_SHOWN:
         return False
@@ -61,11 +62,11 @@ def is_measured(shape: Shape, order: str, window_rows: int, k: int) -> bool:
 
 
 def _kind(shape: Shape) -> tuple[bool, bool, bool]:
-    """What shapes that differ only in their slides have in common."""
+    """What shapes have in common that differ only in their slides."""
     return shape.by_count, shape.whole, shape.slides > 0
 
 
-# By what they have in common: where the shape with so many slides is.
+# For each kind: the index of its shape with each number of slides.
 _ALIKE: Final = {
     kind: {shape.slides: i for i, shape in enumerate(SHAPES) if _kind(shape) == kind}
     for kind in set(map(_kind, SHAPES))
@@ -76,20 +77,20 @@ Cells = Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float | None]]]]]
 
 @dataclass(frozen=True)
 class Costs:
-    """Nanoseconds a row: of an algorithm, for an order, by shape, rows in a window, and k. None: not measured."""
+    """Nanoseconds a row, by algorithm, order, shape, rows in a window, and k. None: not measured."""
 
     machine: str
     cells: Cells
 
     def ns_per_row(self, algorithm: str, spec: Spec, window_rows: float, order: str | None) -> float:
-        """NaN: nobody has measured it."""
+        """The cost of a row; NaN if nobody has measured it."""
         return self.at(spec, window_rows, order)(algorithm)
 
     def at(self, spec: Spec, window_rows: float, order: str | None) -> Callable[[str], float]:
-        """What a row costs by the name of the algorithm. Random order is assumed when nobody says how scores come."""
+        """A function from an algorithm's name to the cost of a row. `order` None means random."""
         slides = _slides(spec)
         if window_rows > SLIDE_ROWS[-1] and slides > 1:
-            # What a slide costs is shared by its rows: that these are as many counts more than the window's.
+            # A slide's cost is shared by its rows, so the rows of a slide matter more than those of the window.
             slides = max(1.0, slides * SLIDE_ROWS[-1] / window_rows)
         whole = slides > 0 and is_whole(spec.emit)
         shapes = _ALIKE.get((spec.window.by_count, whole, slides > 0), {})
@@ -111,9 +112,9 @@ class Costs:
 
 
 def _along_slides(measured: Mapping[int, float], slides: float, least: float) -> float:
-    """A slide costs what it costs, shared by fewer rows the more slides there are: linear, also beyond the points.
+    """Interpolate over the slides of a window, linearly: more slides share the cost of a slide among fewer rows.
 
-    Beyond them each slide more costs `least` at least, for a row: for what it shows.
+    Beyond the points, each further slide adds at least `least` to the cost of a row, because it shows an answer.
     """
     if not measured:
         return math.nan
@@ -127,7 +128,7 @@ def _along_slides(measured: Mapping[int, float], slides: float, least: float) ->
 
 
 def _slides(spec: Spec) -> float:
-    """How many slides make a window. Of one that is no multiple of its slide, how many panes, which are what costs."""
+    """Slides in a window; if it is not a multiple of its slide, panes, because panes are what costs."""
     if not spec.window.slides:
         return 0.0
     size, every = spec.window.size, spec.window.every
@@ -135,9 +136,9 @@ def _slides(spec: Spec) -> float:
 
 
 def _interpolate(points: Sequence[float], value: Callable[[int], float], x: float) -> float:
-    """Between the points, linear where both axes are logarithmic; beyond them, the nearest. NaN: not measured.
+    """Interpolate between points on logarithmic axes; beyond them, take the nearest. NaN: no point is measured.
 
-    Of all points only those beside x that were measured are looked at: `value` gives that of the i-th.
+    `value` gives the value at the i-th point. It is asked only for the measured points next to x.
     """
     middle = bisect_right(points, x)
     left, a = _first_measured(points, value, range(middle - 1, -1, -1))
@@ -153,7 +154,7 @@ def _interpolate(points: Sequence[float], value: Callable[[int], float], x: floa
 def _first_measured(
     points: Sequence[float], value: Callable[[int], float], order: Iterable[int]
 ) -> tuple[float, float]:
-    """The first value in this order that was measured, and its point."""
+    """The first measured value in this order, and its point."""
     found = ((value(i), points[i]) for i in order)
     return next((each for each in found if not math.isnan(each[0])), (math.nan, math.nan))
 

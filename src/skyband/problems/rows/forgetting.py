@@ -1,12 +1,12 @@
-"""`forget_after`: a group of a window of arrivals that was silent for that long starts anew when it returns.
+"""`forget_after`: in a window of arrivals, a group that was silent for this long starts anew.
 
-The last n rows of a group are its window, however old they are, so a session would keep every group for ever. Here a
-group that returns after a long silence gets a new code, and the operator takes it for a group that it has not seen.
-Codes of groups that are silent or have started anew are dropped, with their rows, when there are enough of them.
+A group's window has its last n rows, however old they are, so a session would have to keep every group for ever. With
+`forget_after`, a group that returns after a long silence gets a new code, and the operator treats it as a new group.
+When there are enough codes of silent groups, Skyband drops them with their rows.
 
-A row comes at the largest value that the stream has shown so far, its own included: out of order or without a value, it
-comes no earlier than the rows before it. So a group that is silent stays silent until it starts anew, and dropping it
-sooner or later changes no answer.
+A row counts as coming at the largest value of the stream so far, its own included. So a row out of order, or without a
+value, comes no earlier than the rows before it. A silent group therefore stays silent until it starts anew, and it
+changes no answer whether Skyband drops it sooner or later.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NONE: Final = -1
 
 
 class Forgetting:
-    """Codes for the operator, one for each time that a group started."""
+    """Gives groups the codes by which the operator knows them: a new one each time that a group starts."""
 
     def __init__(self, after: Any, window: Window, schema: pa.Schema) -> None:
         self._column = window.order
@@ -43,13 +43,13 @@ class Forgetting:
                 "of timestamps or of whole numbers, except uint64, or count arrivals if the window names no order."
             )
         self._limit = span_ticks(after, window.order, measured, "forget_after")
-        self._code = np.empty(0, np.int32)  # by key: the code that the operator knows its rows by; NONE: none yet
+        self._code = np.empty(0, np.int32)  # by key: its present code; NONE: none yet
         self._last = np.empty(0, np.int64)  # by key: when its last row came
-        self.codes = 0  # that were given; some belong to no key any more
+        self.codes = 0  # how many codes were given; some belong to no key any more
         self._now = UNKNOWN  # the largest value so far
 
     def encode(self, keys: Codes, batch: pa.RecordBatch, first: int, known: int) -> Codes:
-        """The operator's code of each row. `keys` are codes of its group, of which there are `known`."""
+        """The operator's code for each row. `keys` are the codes of their groups, of which there are `known`."""
         if known > len(self._code):
             more = known - len(self._code)
             self._code = np.append(self._code, np.full(more, NONE, np.int32))
@@ -62,13 +62,13 @@ class Forgetting:
         return codes
 
     def live(self) -> Ints:
-        """The keys of groups that are not silent for too long, ascending."""
-        # The difference of two numbers of 64 bits fits in an unsigned one.
+        """The keys of groups that are not silent, ascending."""
+        # The difference of two int64 fits in a uint64.
         silence = np.array(self._now).astype(np.uint64) - self._last.astype(np.uint64)
         return np.flatnonzero((self._last == UNKNOWN) | (silence <= self._limit))
 
     def compact(self, few: int, groups: GroupCodes, compact_operator: Callable[[Ints], None]) -> None:
-        """Drop silent groups and their rows, if at least `few` codes were given and half of them can go."""
+        """Drop silent groups and their rows, if there are at least `few` codes and half of them can go."""
         if self.codes < max(few, groups.recount_at):
             return
         live = self.live()
@@ -77,13 +77,13 @@ class Forgetting:
         groups.recount_at = 2 * self.codes
 
     def settle(self, groups: GroupCodes, compact_operator: Callable[[Ints], None]) -> None:
-        """Drop every silent group, so that an ad-hoc query does not see it."""
+        """Drop every silent group, so that an ad-hoc question does not see it."""
         live = self.live()
         if len(live) < self.codes:
             self._keep(live, groups, compact_operator)
 
     def _keep(self, live: Ints, groups: GroupCodes, compact_operator: Callable[[Ints], None]) -> None:
-        codes = np.sort(self._code[live].astype(np.int64))  # in their order, as the operator emits groups by it
+        codes = np.sort(self._code[live].astype(np.int64))  # in this order, because the operator emits groups by code
         compact_operator(codes)
         groups.keep(live)
         self._code = np.searchsorted(codes, self._code[live]).astype(np.int32)
@@ -124,7 +124,8 @@ def _is_int64(column_type: pa.DataType) -> bool:
 
 @kernel
 def _start_anew(keys, now, limit, code, last, codes, out):  # type: ignore[no-untyped-def]
-    """Give each row the code of its group, and a new one to a group that starts or starts anew; returns their count."""
+    """Write the code of each row's group. A group that starts, or starts anew, gets a new code. Returns the number of
+    codes."""
     for i in range(len(keys)):
         key, before = keys[i], last[keys[i]]
         returns = before != UNKNOWN and np.uint64(now[i]) - np.uint64(before) > np.uint64(limit)

@@ -1,4 +1,4 @@
-"""The input and output of operators for rows: flat arrays. Answers are those of `core/operator.py`."""
+"""The input of operators for rows, as flat arrays. Their answers are those of `core/operator.py`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from skyband.core.operator import Answer, Codes, Floats, Ints, Operator
 from skyband.core.registry import Algorithm
 from skyband.windows import Ticks
 
-# How rows with equal scores are ranked, as a code for kernels.
-RECENT, RANK, DENSE = range(3)  # the more recent first; together, as RANK() counts; together, as DENSE_RANK() counts
+# How rows with equal scores are ranked: the more recent first, or with equal ranks as in RANK() or DENSE_RANK().
+RECENT, RANK, DENSE = range(3)
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A query in numbers."""
+    """A top-k query in numbers."""
 
     k: int
     window: Ticks
     emit: int = WHOLE_CODE
     grouped: bool = False
     ad_hoc: bool = False
-    error: float = 0.0  # sigma: of N rows, in windows of n, sigma N / n may be missed, on any stream
+    error: float = 0.0  # after N rows in windows of n, answers may have missed error * N / n rows, on any stream
     ties: int = RECENT
 
 
@@ -41,14 +41,14 @@ class Batch(NamedTuple):
 
 
 class RowOperator(Operator[Batch, Answer, Ints], Protocol):
-    """An algorithm for the k best rows, running."""
+    """A running algorithm for the k best rows."""
 
     def rescore(self, change: Callable[[Floats], Floats]) -> None:
-        """Replace all scores held by change(scores), which are in the same order."""
+        """Replace all scores that it holds by change(scores), which have the same order."""
         ...
 
     def live_codes(self) -> npt.NDArray[np.bool_]:
-        """By group code: does the group still have something to remember?"""
+        """For each group code: does the operator still need it?"""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Chooses the algorithm of a top-k query, with its reason, the expected rows held and the cost."""
+"""Chooses the algorithm of a top-k query, and says why."""
 
 from __future__ import annotations
 
@@ -19,35 +19,36 @@ from skyband.problems.rows.operator import RowAlgorithm, Spec
 from skyband.problems.rows.query import TIES, TopK
 from skyband.windows import Ticks
 
-NEAR = 1.05  # of algorithms that cost about the same, the one that holds fewest rows is the better choice
-NEAR_IF_ASKED = 4.0  # the same where there will be ad-hoc questions, which look through the rows held
+NEAR = 1.05  # an algorithm may cost this many times the least if it holds fewer rows
+NEAR_IF_ASKED = 4.0  # the same for queries with ad-hoc questions, which search the rows held
 
-ASSUMED_WINDOW_ROWS = 1_000_000  # of a window by value, when nobody says how many rows it holds
+ASSUMED_WINDOW_ROWS = 1_000_000  # in a window by value, if nobody says how many rows it holds
 
 
 def specify(query: TopK, schema: pa.Schema, *, external_clock: bool = False) -> Spec:
-    """`query` over rows of `schema`, in numbers."""
+    """Convert a query over rows of `schema` to numbers."""
     ticks = query.window.ticks(schema, query.lateness)
     return spec_of(query, ticks.with_outside_watermark() if external_clock else ticks)
 
 
 def spec_of(query: TopK, window: Ticks) -> Spec:
-    """`query` over this window, in numbers."""
+    """Convert a query over this window to numbers."""
     ties = TIES.index(query.ties)
     return Spec(query.k, window, code_of(query.emit), bool(query.per), query.ad_hoc, query.error or 0.0, ties)
 
 
 def plan(
     spec: Spec,
-    asked_for: str | None = None,
+    named: str | None = None,
     *,
     expect: str | None = None,
     window_rows: float | None = None,
     costs: Costs | None = None,
 ) -> Plan:
-    """The algorithm asked for by name, or else the cheapest; of those about as cheap, the one that holds least.
+    """Take the algorithm that the query names; otherwise the cheapest and, among those about as cheap, the one that
+    holds fewest rows.
 
-    `expect`: the order in which scores come (costs.ORDERS), if somebody says.
+    `expect` is the order in which scores come (costs.ORDERS), if the query says it.
     """
     window = WindowRows.of(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
     near = NEAR_IF_ASKED if spec.ad_hoc else NEAR
@@ -60,17 +61,17 @@ def plan(
         why_not=lambda algorithm: _why_not(algorithm, spec, expect),
         near=near,
     )
-    if asked_for is None:
+    if named is None:
         found = chooser.cheapest()
     else:
-        asked = find(asked_for, "rows")
-        found = chooser.named(asked)
-        _check_promise(asked, spec)
+        algorithm = find(named, "rows")
+        found = chooser.named(algorithm)
+        _check_promise(algorithm, spec)
     return replace(found, why=found.why + _on_error(spec, found.base)) if spec.error else found
 
 
 def _why_not(algorithm: RowAlgorithm, spec: Spec, expect: str | None) -> str | None:
-    """Why an algorithm is not chosen, or None. One that is not exact needs an `error` that it keeps."""
+    """Say why an algorithm cannot be chosen; None if it can. One that is not exact needs a query that allows errors."""
     if algorithm.exact:
         return algorithm.refuses(spec)
     if not spec.error:
@@ -83,14 +84,14 @@ def _why_not(algorithm: RowAlgorithm, spec: Spec, expect: str | None) -> str | N
 
 
 def breaks_promise(algorithm: RowAlgorithm, spec: Spec) -> str | None:
-    """Why this algorithm may miss more rows than the query's `error` allows, which holds on any stream; or None."""
+    """Say why this algorithm may miss more rows than the query's `error` allows on any stream; None if it cannot."""
     if spec.error and not algorithm.exact and algorithm.for_comparing:
         return "its error bound holds only while scores come in random order, and `error` must hold on any stream"
     return None
 
 
 def _check_promise(algorithm: RowAlgorithm, spec: Spec) -> None:
-    """Raise if `error` is promised and this algorithm may break it. Where none is promised, it can be asked for."""
+    """Raise if the query sets `error` and this algorithm may break it."""
     if broken := breaks_promise(algorithm, spec):
         raise InvalidQuery(
             f"{algorithm.name!r} cannot be asked for together with error={spec.error:g}: {broken}. Leave `algorithm` "
@@ -115,7 +116,7 @@ def _reason(spec: Spec, chosen: Choice, able: Sequence[Choice], near: float) -> 
 
 
 def _on_error(spec: Spec, chosen: str) -> str:
-    """How the `error` that the query allows is used."""
+    """Say how the algorithm uses the `error` that the query allows."""
     if find(chosen, "rows").exact:
         return "; it misses no row, so it is within any error"
     first = math.ceil(1 / spec.error)

@@ -33,7 +33,7 @@ from skyband.problems.rows.query import TopK
 
 
 class Rows(OneWindowProblem[TopK]):
-    """The k best rows of a window, perhaps for each value of some columns."""
+    """The k best rows of a window, overall or for each value of some columns."""
 
     name = "rows"
     takes_part_of_answer = True
@@ -88,8 +88,10 @@ class Rows(OneWindowProblem[TopK]):
         return RowsCodec(query, schema)
 
     def alike(self, query: TopK, columns: Sequence[str]) -> Hashable | None:
-        """All but k, size and slide. Rows with a column whose name is taken share nothing: by which it is shown depends
-        on which others are."""
+        """Everything but k, size and slide.
+
+        None for rows with a column whose name an answer uses itself: its new name would depend on the other queries.
+        """
         window = query.window
         if not TAKEN.isdisjoint(columns):
             return None
@@ -97,11 +99,11 @@ class Rows(OneWindowProblem[TopK]):
             return None
         if query.ad_hoc or any(part is not None for part in (query.algorithm, query.error, query.expect, query.ties)):
             return None
-        kind = type(window.every)  # a number and a duration have no slide in common
+        kind = type(window.every)  # a number and a duration have no common slide
         return replace_unchecked(query, k=1, window=replace(window, size=None, every=None)), kind
 
     def start_together(self, data: Any, queries: Sequence[TopK]) -> Sequence[Running]:
-        """From one skyband: that of the largest k and size."""
+        """Answer all of them from the skyband of the largest k and size."""
         windows = [query.window for query in queries]
         size = max(cast(Any, window.size) for window in windows)
         window = replace(windows[0], size=size, every=_common_slide([cast(Any, window.every) for window in windows]))
@@ -136,7 +138,7 @@ class Rows(OneWindowProblem[TopK]):
 
 
 def _common_slide(slides: Sequence[int | timedelta]) -> int | timedelta:
-    """The longest slide that all of these are multiples of."""
+    """The longest slide of which all these are multiples."""
     if all(isinstance(slide, timedelta) for slide in slides):
         tick = timedelta(microseconds=1)
         return math.gcd(*(slide // tick for slide in cast("Sequence[timedelta]", slides))) * tick

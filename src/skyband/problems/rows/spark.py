@@ -1,10 +1,10 @@
-"""Top-k on Spark: DataFrame in, DataFrame out; a bucket has many groups, and most rows never get there.
+"""Top-k on Spark. A bucket has many groups, and most rows never get there.
 
-    rows ─ score ─ rule out ─ pack by bucket ─ one session per bucket ─ count ─ unpack
+    rows ─ score ─ sieve ─ pack by bucket ─ one session per bucket ─ count ─ unpack
 
-The sieve ("rule out") works for windows by value that slide by panes. In a window of arrivals it cannot drop rows
-early: how long a row stays depends on how many rows come after it, which is known only where all rows are together and
-in order. And in a window that slides with each arrival, every row may be in the answer for a moment.
+The sieve drops rows that no answer can show. It works for windows by value that slide by panes. In a window of arrivals
+it cannot drop rows: how long a row stays depends on how many rows follow, which is known only where all rows are
+together and in order. And in a window that slides with each arrival, every row may be in the answer for a moment.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ from skyband.problems.rows.spark_candidates import GROUP, SCORE, CandidateGather
 
 @dataclass(frozen=True)
 class TopKJob(BucketJob):
-    """What a worker has to know of a top-k query."""
+    """What a worker needs to know about a top-k query."""
 
-    query: TopK  # what a bucket is asked: its score is the column SCORE
-    score: Score | None  # a Python function, for workers to call; None when Spark computes SCORE
-    text: str = "the score"  # as the user wrote it
+    query: TopK  # the query of a bucket: it ranks by the column SCORE
+    score: Score | None  # a Python function that workers call; None if Spark computes SCORE
+    text: str = "the score"  # the score as the user wrote it
 
     @property
     def is_sieved(self) -> bool:
-        """Are rows ruled out before they are packed? Only numbers can be compared before all are in one place, and the
-        sieve keeps k rows, where more may share the k-th rank."""
+        """Does a sieve drop rows before they are packed? It needs a score that is one number. It keeps k rows, so it
+        does not work if more rows may share the k-th rank."""
         return self.by_pane and not isinstance(self.query.by, tuple) and self.query.ties is None
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> Session:
@@ -76,13 +76,13 @@ class TopKJob(BucketJob):
 
 
 def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
-    """The k best rows of a window as it slides over `df`, batch or streaming. Columns: as of `skyband.top_k`.
+    """Rank the k best rows of a window as it slides over `df`, batch or streaming, with the columns of `skyband.top_k`.
 
-    `score` is the column by which rows are ranked, if the query has only its text.
+    `score` is the column that ranks rows, if the user gave a Column; the query then has its text.
 
-    Write a streaming result in append mode, or in update mode if windows are not given whole. They close
-    when the watermark reaches their end: the one set on the window's column, or else one that waits for `lateness`.
-    Spark's watermark starts in 1970, so windows before that close only when it has passed that year.
+    Write a streaming result in append mode, or in update mode if the query emits changes or entries. Windows close when
+    the watermark reaches their end: the watermark that the user set on the window's column, or one that waits for
+    `lateness`. Spark's watermark starts in 1970, so earlier windows close only when it has passed that year.
 
     Each micro-batch reports rows_in, rows_late, rows_null_time, rows_unranked and rows_missed in the progress of the
     streaming query, under `observedMetrics`, in an entry whose name starts with "skyband".
@@ -94,14 +94,14 @@ def top_k(df: DataFrame, query: TopK, score: Column | None = None) -> DataFrame:
     df = without_jumps(df, query)
     job, score = resolve(df, query, score)
     if given and score is not None:
-        # Computed once, so that what is shown is what was compared, even if the column is random.
+        # Computed once, so that answers show the values that were compared, even if the column is random.
         df, score = df.withColumn(SCORE, score), sf.col(SCORE)
     asked = projection(df, job, score)
     return run(df, job, asked.rows, sieve=asked.sieve)
 
 
 def projection(df: DataFrame, job: TopKJob, score: Column | None) -> InputProjection:
-    """When nothing can be ruled out, every row is needed."""
+    """The columns and rows that the job needs; without a sieve, every row."""
     found = jvm_sieve(df, job, score)
     sieve = found if isinstance(found, JvmSieve) else None
     return InputProjection(
@@ -113,7 +113,7 @@ def projection(df: DataFrame, job: TopKJob, score: Column | None) -> InputProjec
 
 
 def jvm_sieve(df: DataFrame, job: TopKJob, score: Column | None) -> JvmSieve | str:
-    """What rules out rows in the JVM, or why Python does it, or nobody."""
+    """The sieve that drops rows in the JVM; or a text that says why Python has the sieve, or why there is none."""
     if not job.by_pane:
         return "none: in such a window every row may be shown"
     if job.query.ties is not None:
@@ -133,7 +133,7 @@ def jvm_sieve(df: DataFrame, job: TopKJob, score: Column | None) -> JvmSieve | s
 
 
 def explain_sieve(df: DataFrame, query: TopK) -> str | None:
-    """Where rows that cannot be shown are ruled out, in words; None for a query that Spark would refuse."""
+    """Say where the sieve runs; None for a query that Spark would refuse."""
     try:
         sieve = jvm_sieve(df, *resolve(df, query, None))
     except SkybandError:
@@ -142,15 +142,15 @@ def explain_sieve(df: DataFrame, query: TopK) -> str | None:
 
 
 def as_column(by: Any) -> tuple[Column | None, Any]:
-    """A score that is a Spark column, and its text; other scores are only that."""
+    """Split `by` into the Column, if it is one, and the text or function for the query."""
     return (by, str(by)) if isinstance(by, Column) else (None, by)
 
 
 def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKJob, Column | None]:
-    """The job for `query` over `df`, and its score as a Spark column, None when workers compute it.
+    """Make the job for `query` over `df`, and its score as a Spark column; None if workers compute the score.
 
-    `score` is the column the user gave as `by`; the query then has its text. Mistakes are found here, before Spark runs
-    anything.
+    `score` is the Column that the user gave as `by`; the query then has its text. This raises for mistakes, before
+    Spark runs anything.
     """
     schema = arrow_schema(df.schema)
     query.check_columns(schema.names)
@@ -178,7 +178,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKJob, 
         score_type = _number_type(df, score)
     output = output_of(query, schema, str(query.emit), score_type)
     others = [name for name in kept_schema(query, schema).names if name not in query.per]
-    added_first = len(output.schema) - len(query.per) - len(others) - 2  # rank and score come between
+    added_first = len(output.schema) - len(query.per) - len(others) - 2  # 2: rank and score come later
     job = TopKJob(
         window=query.window,
         ticks=ticks,
@@ -190,7 +190,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKJob, 
         is_spread=PROBLEM.distribution(query).is_spread and not (ends_for_all([df], query.emit) and by_pane(ticks)),
         fingerprint=query.fingerprint(schema),
         plan=chosen,
-        query=replace_unchecked(query, by=by, lateness=None, max_jump=None),  # Spark has seen to these two
+        query=replace_unchecked(query, by=by, lateness=None, max_jump=None),  # Spark takes care of the last two
         score=function,
         text=text,
     )
@@ -198,7 +198,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKJob, 
 
 
 def _columns(df: DataFrame, job: TopKJob, score: Column | None, buckets: int) -> list[Column]:
-    """What is needed of a row, besides its weight."""
+    """The columns that a bucket needs, besides the weight."""
     per = job.query.per
     columns = [quoted(name).alias(plain) for name, plain in job.plain_names.items()]
     if score is not None:
@@ -212,14 +212,14 @@ def _columns(df: DataFrame, job: TopKJob, score: Column | None, buckets: int) ->
 
 
 def _bucket_schema(query: TopK, schema: pa.Schema, score_type: pa.DataType) -> pa.Schema:
-    """A column that is the score is shown as `score` only, so it is not kept unless it has another use too."""
+    """The columns of a bucket's rows. A column that is the score is left out, unless it has another use, too."""
     needed = {query.window.on, query.window.order, *query.per}
     fields = [field for field in schema if field.name != query.by or field.name in needed]
     return pa.schema([*fields, pa.field(SCORE, score_type)])
 
 
 def _number_type(df: DataFrame, score: Column) -> pa.DataType:
-    """The score's type, which has to be one of numbers."""
+    """The type of a score; raises unless it is a number."""
     try:
         schema = df.select(score).schema
     except AnalysisException as error:

@@ -1,10 +1,9 @@
-"""Which rows may still enter an answer: decided before the shuffle, from time, score and group alone, and again after
-it.
+"""The sieve in Python: it finds the rows that may still enter an answer, before the shuffle and again after it.
 
-Whole rows wait in the JVM while these columns move to Python; about k rows per pane, group and partition pass. Dropped
-rows must still be counted, so the first row of each kind in an Arrow batch also passes and carries the count: one for
-each pane (its rows may turn out to be late), one for the rows without a score, one for the rows without a time. The
-latest row of an Arrow batch also passes, so that Spark can take its watermark from the rows that pass.
+Before the shuffle it sees only time, score and group; whole rows wait in the JVM. About k rows per pane, group and
+partition pass. Dropped rows must still be counted, so for each kind of row in an Arrow batch one row passes and carries
+the count: for each pane (its rows may turn out to be late), for the rows without a score, and for those without a time.
+The latest row of an Arrow batch passes, too, because Spark takes its watermark from the rows that pass.
 """
 
 from __future__ import annotations
@@ -45,7 +44,8 @@ GROUP: Final = PREFIX + "group"  # a number for each group: see group_key
 def weight(
     df: DataFrame, job: TopKJob, score: Column | None, where: Column | None = None, sieve: JvmSieve | None = None
 ) -> Column:
-    """How many rows a row stands for in the counts; null for one that cannot be shown, or that is none of `where`."""
+    """The number of rows that a row stands for in the counts; null for a row that no answer can show, or that does not
+    meet `where`."""
     window, per = job.query.window, job.query.per
     if sieve is not None:
         assert score is not None, "Spark has the score"
@@ -56,29 +56,29 @@ def weight(
     groups = [group_key(df, per)] if per else []
     asked_of = [] if where is None else [where]
     weigh = arrow_udf(weigher(job, only_some=where is not None), "int")  # type: ignore[call-overload]  # its hints say that it is an iterator
-    # It remembers rows, so Spark must neither call it twice nor move it: that is what "not deterministic" says.
+    # It remembers rows, so Spark must neither call it twice nor move it: "not deterministic" tells Spark that.
     return weigh.asNondeterministic()(*asked_of, quoted(str(window.on)), *groups, *scored_by)
 
 
 def group_key(df: DataFrame, per: tuple[str, ...]) -> Column:
     """A long for each group: an integer column itself, else a hash of 64 bits.
 
-    Two groups with the same hash would share one ranking before the shuffle, and rows could be lost: with a million
-    groups in a partition the chance is one in 40 million. After the shuffle groups are told apart by their values.
+    Two groups with the same hash would share one ranking before the shuffle, so rows could be lost. With a million
+    groups in a partition, the chance of that is one in 40 million. After the shuffle, groups are told apart by value.
     """
     integral = (ByteType, ShortType, IntegerType, LongType)
     if len(per) == 1 and isinstance(df.schema[per[0]].dataType, integral):
         return quoted(per[0])
-    # Spark's hash passes over nulls, so that (null, 7) and (7, null) would have the same.
+    # Spark's hash ignores nulls, so (null, 7) and (7, null) would have the same hash.
     columns = [quoted(name) for name in per]
     nulls = [column.isNull() for column in columns] if len(per) > 1 else []
     return sf.xxhash64(*columns, *nulls)
 
 
 def weigher(job: TopKJob, *, only_some: bool = False) -> Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]:
-    """The function Spark calls with the columns of a partition: null drops a row, a number keeps it.
+    """Make the function that Spark calls with the columns of a partition. It returns null for a row to drop.
 
-    only_some   the first column says which rows there are.
+    `only_some`: the first column says which rows to look at.
     """
 
     def weigh(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
@@ -124,7 +124,7 @@ def _weighed(columns: tuple[pa.Array, ...], job: TopKJob, shape: Shape, sieve: S
 
 
 def _stand_for(rows: npt.NDArray[np.bool_], weights: npt.NDArray[np.int32]) -> None:
-    """The first of these rows stands for them all."""
+    """Let the first of these rows stand for all of them."""
     count = np.count_nonzero(rows)
     if count:
         weights[rows.argmax()] = count
@@ -138,14 +138,14 @@ def _scores(columns: list[pa.Array], job: TopKJob) -> Comparable:
 
 
 def groups_of(column: pa.Array | pa.ChunkedArray | None) -> tuple[Ints | None, npt.NDArray[np.bool_] | None]:
-    """The numbers of group keys, and which of them are null."""
+    """Group keys as whole numbers, and which of them are null."""
     if column is None:
         return None, None
     return times_of(column), np.asarray(column.is_null()) if column.null_count else None
 
 
 class CandidateGatherer(Gatherer):
-    """Scores rows where Spark could not, and rules out once more those that cannot be shown."""
+    """Computes scores that Spark could not compute, and applies the sieve once more."""
 
     def __init__(self, job: TopKJob) -> None:
         super().__init__(job)
@@ -161,7 +161,7 @@ class CandidateGatherer(Gatherer):
         timeless = self.timeless(table)
         unranked = np.isnan(scores.known) & ~timeless
         tally = self.tally(table, self.weights(table), timeless, unranked)
-        # A row without a score takes its place among the arrivals all the same; one without a time has none.
+        # A row without a score still takes its place among the arrivals; a row without a time has no place.
         kept = ~timeless if self._sieve is None else self._candidates(table, scores.without_rows(timeless | unranked))
         return self.typed(table, kept), tally
 
@@ -169,18 +169,18 @@ class CandidateGatherer(Gatherer):
         return table.column(WEIGHT).to_numpy() if self._sieve else super().weights(table)
 
     def _candidates(self, table: pa.Table, scores: Comparable) -> Mask:
-        """Once more which rows may be shown, now that TIE tells equal ones apart."""
+        """Apply the sieve once more, now that TIE tells equal rows apart."""
         assert self._sieve is not None
         times = times_of(table.column(str(self._job.window.on)))
         groups, null_groups = groups_of(table.column(GROUP) if self._job.query.per else None)
-        # A column that orders the rows decides before TIE does, so then equal rows all stay.
+        # If a column orders the rows, it decides before TIE, so all equal rows must stay.
         ties = None if self._job.window.order else table.column(TIE).to_numpy()
         kept = self._sieve.keep(times, scores.scores, groups, null_groups, ties)
         return kept if scores.without is None else kept | scores.without
 
 
 class KeyedGatherer(Gatherer):
-    """Rows that several sort keys rank: all go on, and those are counted that the first key does not rank."""
+    """For queries with several sort keys: it passes all rows, and counts those that the first key does not rank."""
 
     def __init__(self, job: TopKJob) -> None:
         super().__init__(job)

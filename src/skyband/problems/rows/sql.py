@@ -34,7 +34,7 @@ from skyband.problems.rows.query import TopK
 
 
 def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
-    """The statement as a `TopK`. `schemas` by alias."""
+    """Turn the statement into a `TopK`. `schemas` are those of its inputs, by alias."""
     if statement.recall is not None:
         statement.refuse(
             "WITH RECALL is for scores that come from several streams", "RECALL", "Here: WITH ERROR 0.001."
@@ -78,7 +78,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
 
 
 def _by(statement: Statement, ranking: Ranking, schema: pa.Schema) -> str | tuple[str, ...]:
-    """What ranks: a number by itself, or all that stands in ORDER BY."""
+    """The query's `by`: a single number as an expression, or else all sort keys."""
     for key in ranking.keys:
         statement.attempt(partial(SortKeys, (key_text(key.tree),), schema), key.tree)
     only = ranking.keys[0]
@@ -93,7 +93,7 @@ def _by(statement: Statement, ranking: Ranking, schema: pa.Schema) -> str | tupl
 
 
 class _Answer:
-    """What a query gives, and what a statement shows of it."""
+    """The columns of a query's answer, and the part of it that a statement shows."""
 
     def __init__(self, query: TopK, schema: pa.Schema, number: exp.Expr | None) -> None:
         self._query, self._number = query, number
@@ -101,7 +101,8 @@ class _Answer:
         self._given = shown_names(query, schema, self._output)
 
     def shown(self, statement: Statement) -> tuple[Shown, ...]:
-        """First what every answer has, then what the SELECT list asks for; only the latter, where that is said."""
+        """The columns that the statement shows: those that every answer begins with, then those of the SELECT list; or
+        only the latter, if the statement says so."""
         is_whole = not statement.shows_only_what_is_named
         items = []
         for item in statement.items:
@@ -114,13 +115,13 @@ class _Answer:
         return shown_columns(self._output.lead if is_whole else (), items)
 
     def _is_there(self, column: exp.Column, item: Item) -> bool:
-        """Is it shown already, under this name?"""
+        """Does every answer show this column already, under this name?"""
         if column.name in self._query.per:
             return item.name.casefold() == column.name.casefold()
         return item.is_starred and column.name == self._query.by
 
     def kept(self, statement: Statement, ranking: Ranking) -> str | None:
-        """Which lines are shown: those that the queries around this one choose, from a rank on."""
+        """The condition for the rows that the statement shows: from outer queries, and from a rank on (OFFSET)."""
         conditions = [self._over_answer(tree) for tree in statement.kept]
         if ranking.first > 1:
             conditions.append(exp.GTE(this=exp.column("rank"), expression=exp.Literal.number(ranking.first)))
@@ -128,7 +129,7 @@ class _Answer:
         return all_of(conditions)
 
     def _over_answer(self, tree: exp.Expr) -> exp.Expr:
-        """An expression over the columns that the query gives."""
+        """Rewrite an expression over input columns to one over the columns of the answer."""
 
         def write(node: exp.Expr) -> exp.Expr:
             if node.unnest() == self._number:

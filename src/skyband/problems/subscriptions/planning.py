@@ -50,7 +50,7 @@ def in_numbers(query: TopKForEach, ticks: Ticks, scoring: Scoring) -> Spec:
 def plan(
     spec: Spec,
     queries: int,
-    asked_for: str | None = None,
+    named: str | None = None,
     *,
     window_rows: float | None = None,
     score_groups: int = 0,
@@ -70,7 +70,7 @@ def plan(
         why_not=lambda algorithm: algorithm.refuses(spec) or _own_scores(algorithm.name, spec, queries, score_groups),
         shows_rows=False,
     )
-    found = chooser.cheapest() if asked_for is None else chooser.named(find(asked_for, "subscriptions"))
+    found = chooser.cheapest() if named is None else chooser.named(find(named, "subscriptions"))
     return replace(found, rows=_held(k, score_groups, window.rows) if found.base == shared.NAME else math.nan)
 
 

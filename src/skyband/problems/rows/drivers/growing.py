@@ -1,9 +1,9 @@
-"""A k that grows with the rows, so that memory follows the rows that there are and not the k that was asked for.
+"""Operators whose k grows with the rows, so that memory follows the rows and not a large k.
 
-Algorithms keep arrays whose size is a multiple of k. But while fewer than k rows are held, none of them has k
-dominators: nothing is dropped, no k-th row is a bar to others, and any larger k gives the same answers from the same
-state. So an operator is opened with a small k, and before more rows come than that, another one with a larger k goes on
-from its state.
+Algorithms keep arrays whose size is a multiple of k. But while an operator holds fewer than k rows, none of them has k
+dominators: it drops nothing, no k-th row keeps others out, and any larger k gives the same answers from the same state.
+So an operator is opened with a small k; before more rows come than that, another one with a larger k takes over its
+state.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from skyband.core.operator import Answer, Arrays, Ints
 from skyband.core.validation import Saved
 from skyband.problems.rows.operator import Batch, RowOperator, Spec
 
-SMALL = 4096  # up to this k, an operator takes little memory whatever comes
-_K = "fitted_k"  # under which name it is saved
+SMALL = 4096  # up to this k, an operator takes little memory
+_K = "fitted_k"  # the name of the present k in the state
 
 Open = Callable[..., RowOperator]
 
 
 def opener(open_one: Open) -> Open:
-    """As `open_one`, with a k that grows if a large one is asked for."""
+    """Wrap `open_one` so that operators with a large k grow."""
 
     @wraps(open_one)
     def open_fitted(spec: Spec, **options: int | float) -> RowOperator:
@@ -40,7 +40,7 @@ def opener(open_one: Open) -> Open:
 
 
 class Growing:
-    """The operator that `open_one` opens, always with a k that the rows held do not exceed, or with the query's."""
+    """An operator of `open_one` whose k is always larger than the rows held, or is the query's k."""
 
     def __init__(self, spec: Spec, open_one: Open, small: int = SMALL) -> None:
         self.spec = spec
@@ -77,7 +77,7 @@ class Growing:
         self._operator.restore({name: array for name, array in state.items() if name != _K})
 
     def _fit_rows_of(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """With a k for the rows that a snapshot has, and not for those that it says it had."""
+        """Open an operator whose k fits the rows of a snapshot. Its saved k may be wrong, so it is not used."""
         rows = sum(len(array) for array in state.values() if "position" in (array.dtype.names or ()))
         self._fit(min(self._most, max(SMALL, rows + rows // 2 + 1)))
 
@@ -86,7 +86,7 @@ class Growing:
         self._operator.check()
 
     def __getattr__(self, name: str) -> Any:
-        """All that does not depend on k."""
+        """Everything that does not depend on k."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._operator, name)

@@ -1,4 +1,4 @@
-"""An operator that keeps, of each open window, only its k best rows: it can be asked for these windows alone."""
+"""The driver of operators that keep only the k best rows of each open window: `top` can answer only for these."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from skyband.problems.rows.drivers.step_driver import StepDriver
 
 
 class OpenWindowDriver(StepDriver):
+    """A step driver that refuses ad-hoc questions about other spans than open windows."""
+
     def _spans(self, groups: Ints, size: Ints) -> Spans:
         window = self.spec.window
-        start, closed = self._windows.reach(size, self._arrivals())  # of all groups, if they have rows left or not
+        start, closed = self._windows.reach(size, self._arrivals())  # for all groups, even those without rows
         held = np.zeros(start.shape, np.bool_)
         if not window.endless:
             end = start + window.size

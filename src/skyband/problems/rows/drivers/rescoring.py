@@ -1,6 +1,6 @@
-"""Other scores in the same order: an operator's state with every score in it replaced.
+"""Replaces every score in an operator's state by others in the same order.
 
-Algorithms compare scores and do little else with them, so they answer as before: the same rows, at the same ranks.
+Algorithms do little with scores but compare them, so the answers stay the same: the same rows at the same ranks.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Floats
 
-Change = Callable[[Floats], Floats]  # from scores to others in the same order, infinities staying what they are
+Change = Callable[[Floats], Floats]  # from scores to others in the same order; infinities stay
 
 
 def rescored(state: Arrays, change: Change, *, other: Collection[str] = ()) -> Arrays:
-    """The state with other scores; all its floats are scores, but for those in arrays and fields of these names."""
+    """Copy the state with other scores. All floats count as scores, except in arrays and fields named in `other`."""
     changed = {name: array.copy() for name, array in state.items()}
     places = [places for name, array in changed.items() if name not in other for places in _floats(array, other)]
     ends = np.cumsum([0, *(place.size for place in places)])

@@ -1,7 +1,7 @@
-"""What every operator for rows shares: the clock, a pool of rows, the output, and how it is asked.
+"""The base of every operator for rows: it has the clock, a pool of rows, the output, and ad-hoc questions.
 
-An algorithm below takes rows in, in the order it is given them, and shows its answer: with each arrival, every so many
-arrivals, or when it is told that a window ends. The clock says which of these it is, and when a window ends.
+An algorithm takes rows in the order in which they are given, and shows its answer: with each arrival, after a number of
+arrivals, or when the driver says that a window ends. The clock decides which of these, and when a window ends.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from skyband.windows import NEVER
 
 
 class RowDriver(Driver[Answer]):
-    """The protocol, but for what an algorithm says itself: the methods below `-- below --`, and its state."""
+    """The protocol except for the abstract methods, which an algorithm implements."""
 
-    by_group: ClassVar[bool] = True  # without waiting windows, it takes rows group after group
+    by_group: ClassVar[bool] = True  # does it take rows group after group, unless the watermark closes windows?
 
     def __init__(self, spec: Spec, initial_room: int, clocks: int = CLOCKS) -> None:
         super().__init__(WindowClock(spec.window))
         self.spec = spec
-        self._numbered = self._windows.numbered  # the time of a row is its number among the arrivals of its group
+        self._numbered = self._windows.numbered  # is the time of a row its number among the arrivals of its group?
         self._pool = slabs.new_pool(initial_room)
         self._out = np.zeros(initial_room, ANSWER)
         self._clock = np.zeros(clocks, np.int64)
         self._clock[NOW], self._clock[START] = -NEVER, EARLIEST
-        self._held: HeldIndex | None = None  # for questions; None: not made since rows came or left
+        self._held: HeldIndex | None = None  # for ad-hoc questions; None: not built since rows came or left
 
     @property
     def late(self) -> int:
@@ -67,46 +67,46 @@ class RowDriver(Driver[Answer]):
     def rescore(self, change: Change) -> None:
         self.restore(rescored(self.state(), change))
 
-    # -- below: what an algorithm says ----------------------------------------------------------------------------
+    # -- an algorithm implements these ----------------------------------------------------------------------------
 
     @abstractmethod
     def state(self) -> Arrays:
-        """As in the protocol."""
+        """See `Operator`."""
 
     @abstractmethod
     def restore(self, state: Arrays) -> None:
-        """As in the protocol."""
+        """See `Operator`."""
 
     @abstractmethod
     def validate(self, saved: Saved) -> None:
-        """As in the protocol."""
+        """See `Operator`."""
 
     @abstractmethod
     def _push(self, batch: Batch) -> None:
-        """Take rows in, and close the windows that they bring to their end."""
+        """Take rows, and close the windows that end with them."""
 
     @abstractmethod
     def _know_groups(self, count: int) -> None:
-        """There are at least so many groups."""
+        """Make room for at least this many groups."""
 
     @abstractmethod
     def _rows(self) -> tuple[Ints, Rows]:
-        """Every live row held, and its group."""
+        """The group of every live row held, and these rows."""
 
     @abstractmethod
     def _arrivals(self) -> Ints:
-        """By group, where rows are numbered: rows so far."""
+        """The number of rows so far in each group, if rows are numbered."""
 
     # -- questions ------------------------------------------------------------------------------------------------
 
     def _ask(self) -> HeldIndex:
-        """The rows held, ready for questions."""
+        """The index of the rows held, which is built if need be."""
         if self._held is None:
             self._held = HeldIndex(*self._rows())
         return self._held
 
     def _spans(self, groups: Ints, size: Ints) -> Spans:
-        """What ad-hoc questions of these sizes cover, for each of these groups."""
+        """The times that ad-hoc questions of these sizes cover, for each of these groups."""
         arrivals = self._arrivals()[groups] if self._numbered else None
         return self._windows.spans(size, len(groups), self.next_close, arrivals)
 
@@ -115,6 +115,6 @@ class RowDriver(Driver[Answer]):
         written = self._out[: self._clock[OUT]]
         self._clock[OUT] = 0
         if self.by_group and self.spec.grouped and not self._windows.waits:
-            # Groups were taken one after another; their answers came about in the order of the rows.
+            # Groups were taken one after another, but answers are emitted in the order of the rows.
             written = written[np.argsort(written["order"], kind="stable")]
         return Answer.of(written)

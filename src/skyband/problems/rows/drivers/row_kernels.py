@@ -1,4 +1,4 @@
-"""What compiled loops know of the rows that a driver gives them, and of when each of them is due."""
+"""The rows that a driver gives to compiled loops, and the counts that these loops keep."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy.typing as npt
 from skyband.kernels.compiling import allocating, inlined, kernel
 from skyband.windows import NEVER
 
-# What the clock array of an algorithm holds, beside OUT. An algorithm adds entries of its own, from CLOCKS on.
+# The entries of an algorithm's clock array, besides OUT. An algorithm adds its own entries from CLOCKS on.
 NOW = 1  # the largest time seen
 LATE = 2  # rows dropped because they were older than the window
-NEED = 3  # pool entries that the last call was short of
+NEED = 3  # the pool entries that the last call needed and did not have; 0: room for the output
 UNRANKED = 4  # rows without a score
-START = 5  # rows before this are of no use to the group whose row is being taken
+START = 5  # the group whose row is being taken needs no row before this time
 CLOCKS = 6
 
 EARLIEST = -2 * NEVER  # before every time
 
 
 class Input(NamedTuple):
-    """Rows of a batch. Those of group g are order[start[g]:start[g + 1]]; without groups order is empty.
+    """Rows of a batch. Those of group g are order[start[g]:start[g + 1]]; without groups `order` is empty.
 
-    One class for all kernels: of two with the same name and the same types numba knows one, and takes a fraction of a
-    millisecond to find the other, with every call.
+    All kernels share this class: with a second class of the same name and types, numba would need a fraction of a
+    millisecond at every call to tell the two apart.
     """
 
     score: npt.NDArray[np.float64]  # in order of arrival, or already group after group
@@ -39,19 +39,19 @@ class Input(NamedTuple):
 
 @inlined
 def row_index(batch, j):
-    """Which row of the batch is row j, group after group."""
+    """The row of the batch that is number j if rows are taken group after group."""
     return batch.order[j] if len(batch.order) else j
 
 
 @inlined
 def position_at(batch, i):
-    """The position of the batch's row i."""
+    """The position of row i of the batch."""
     return batch.position[i] if len(batch.position) else batch.first + i
 
 
 @inlined
 def first_due(now, due, end):
-    """The first of the batch's rows before `end` by which this time is reached, or `end`."""
+    """The first row of the batch at which `now` has reached this time; `end` if none before it has."""
     low, high = 0, end
     while low < high:
         middle = (low + high) >> 1
@@ -73,7 +73,7 @@ def running_maximum(time, now):
 
 @kernel
 def earliest_from(start, end, pool, headers):
-    """The earliest time of these lists' rows that is not before `start`, or the first before `end`; NEVER: none."""
+    """The earliest time from `start` on of the rows in these lists; any time before `end` will do. NEVER: none."""
     earliest = NEVER
     for g in range(len(headers)):
         for r in range(headers[g].offset, headers[g].offset + headers[g].length):

@@ -1,7 +1,7 @@
-"""An operator for algorithms that take one row after another: what they share beside their compiled loop.
+"""The driver of algorithms that take one row after another.
 
-An algorithm is a `kind`, a named tuple of its settings, whose type says what it does with a row (step_kernels.py); the
-fields it keeps of each group; and how many lists of rows a group has.
+Such an algorithm has a `kind`, a named tuple of its settings, whose type decides what the compiled loop does with a row
+(step_kernels.py). It also declares the fields of a group, and how many lists of rows a group has.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from skyband.windows import NEVER
 
 
 class StepDriver(WindowDriver):
-    """`fields`: of each group, beside those all have, with their values at the start. Rows may be in several lists.
+    """The driver. `fields` are those of a group with their initial values, besides the ones that all algorithms have.
 
-    `room`: pool entries that a step may take, and how many more for each row of the group's lists.
+    `room` is the number of pool entries that a step may take, and how many more for each row of the group's lists. A
+    row may be in several lists.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class StepDriver(WindowDriver):
         super().__init__(spec, initial_room)
         clock, every = self._windows, spec.window.every if self._numbered else 0
         moves, ahead = not (clock.endless or clock.waits), every > 0 and not spec.ad_hoc
-        # Unless it is known better: every row moves to another list, and every list moves.
+        # The default is the worst case: every row moves to another list, and every list moves.
         room = room or (8 * lists * (2 * spec.k + 8), 8 * lists)
         self._config = kernels.Config(
             spec.k,
@@ -60,8 +61,8 @@ class StepDriver(WindowDriver):
         )
         self._kind = kind
         self._repeats = lists > 1  # may a row be in several lists?
-        # `arrivals`: rows so far, if these are numbered; `oldest`: nothing is dropped while the window starts there or
-        # before. They come last: of two records numba takes one that begins like the other for a kind of it.
+        # `arrivals`: rows so far, if they are numbered. `oldest`: the group drops nothing while the window starts there
+        # or before. They come last, because numba treats a record that begins like another one as a kind of it.
         self._fields = {**(fields or {}), "arrivals": 0, "oldest": NEVER}
         types = {int: np.int64, float: np.float64}
         self._group = np.dtype([(name, types[type(value)]) for name, value in self._fields.items()])
@@ -99,7 +100,7 @@ class StepDriver(WindowDriver):
         saved.best_first("list0_length", "list0_rows")
 
     def check(self) -> None:
-        """What holds of every such algorithm; each adds its own."""
+        """The invariants of every such algorithm; each adds its own."""
         for g in range(len(self._state.groups)):
             answer = self._list(0, g)
             assert (best_first(answer) == np.arange(len(answer))).all(), "the first list is ranked, best first"
@@ -107,7 +108,7 @@ class StepDriver(WindowDriver):
             assert len(np.unique(answer["position"])) == len(answer), "no row is twice in a list"
 
     def _list(self, i: int, g: int) -> Rows:
-        """The rows of list i of group g, for an algorithm's check."""
+        """The rows of list i of group g, for checks."""
         header = self._state.lists[i, g]
         start = int(header["offset"] + header["gap"])
         return self._pool.rows[start : start + int(header["length"])].copy()
@@ -129,7 +130,7 @@ class StepDriver(WindowDriver):
             self._state = self._state._replace(groups=groups, lists=lists, shown=shown)
 
     def _take(self, rows: Input) -> None:
-        # The scores group after group; NaN: late or without a score.
+        # The scores, group after group; NaN for rows that are late or have no score.
         rows = rows._replace(score=kernels.prepare(rows, self._config, self._clock))
         g, j = 0, 0
         while True:
@@ -175,7 +176,7 @@ class StepDriver(WindowDriver):
         return super()._spans(groups, size)
 
     def _refuse(self, size: Ints) -> None:
-        """Refuse sizes that reach back before what is kept, of any group, if it has rows left or not."""
+        """Refuse sizes that reach back before the rows that are kept, for any group, even one without rows."""
         start, closed = self._windows.reach(size, self._arrivals())
         refused = np.argwhere((start < closed + (self._config.every - self._config.size)) & (size != NEXT_WINDOW))
         if len(refused):

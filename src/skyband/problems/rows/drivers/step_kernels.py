@@ -1,8 +1,8 @@
-"""The compiled loop of algorithms that take one row after another, as published.
+"""The compiled loop of algorithms that take one row after another.
 
-What an algorithm does with a row is said by five functions, `take`, `drop`, `skip`, `ready` and `show_answer`, chosen
-by the type of its `kind` when the loop is compiled, so that one loop serves all: see `steps`. Of the lists that a group
-has, the first is ranked, and its first k rows are the answer whenever one is shown, unless `show_answer` does more.
+One loop serves all of them. An algorithm provides up to five functions, `take`, `drop`, `skip`, `ready` and
+`show_answer`; numba chooses them by the type of its `kind` when it compiles the loop: see `steps`. The first list of a
+group is ranked, and its first k rows are the answer, unless `show_answer` does more.
 """
 
 from __future__ import annotations
@@ -35,60 +35,65 @@ from skyband.windows import NEVER
 
 
 class Config(NamedTuple):
+    """The query, as the loop needs it."""
+
     k: int
     size: int
-    moves: bool  # the window moves with each row, and rows leave it; else when a window closes, or never
-    numbered: bool  # the time of a row is its number among the arrivals of its group
-    every: int  # show every so many of these arrivals; 0: not at all
-    each: bool  # show with each arrival
-    ahead: bool  # every so many arrivals: rows before the start of the window that closes next are of no use
+    moves: bool  # does the window move, and lose rows, with each row? Otherwise when it closes, or never
+    numbered: bool  # is the time of a row its number among the arrivals of its group?
+    every: int  # show the answer after this many arrivals; 0: the loop does not count arrivals
+    each: bool  # show the answer with each arrival
+    ahead: bool  # with `every`: drop rows before the start of the window that closes next
     emit: int
-    room: int  # pool entries that a step may take: so many,
-    room_per_row: int  # and so many for each row that the group's lists hold
-    tied: bool  # equal scores share a rank, so that an answer may have more than k rows
+    room: int  # the pool entries that a step may take,
+    room_per_row: int  # and how many more for each row in the group's lists
+    tied: bool  # do equal scores share a rank, so that an answer may have more than k rows?
 
 
 class State(NamedTuple):
-    groups: npt.NDArray[Any]  # by group code; which fields they have says `StepDriver`
-    lists: npt.NDArray[Any]  # of bands; by list, then by group
-    shown: npt.NDArray[Any]  # of bands; by group: the last answer, best first
+    """The arrays of all groups."""
+
+    groups: npt.NDArray[Any]  # by group code; `StepDriver` defines the fields
+    lists: npt.NDArray[Any]  # bands, by list, then by group
+    shown: npt.NDArray[Any]  # bands, by group: the last answer, best first
     clock: npt.NDArray[np.int64]
     latest: npt.NDArray[np.int64]  # scratch for k times
 
 
-# -- what an algorithm says ------------------------------------------------------------------------------------------
+# -- an algorithm implements these -----------------------------------------------------------------------------------
 
 
 def take(kind, g, score, time, position, config, pool, state):
-    """Take a row of group g in. True: the first k rows of its first list may have changed."""
+    """Take a row of group g. Returns whether the first k rows of its first list may have changed."""
 
 
 def drop(kind, g, limit, config, pool, state):
-    """Rows of group g with a time before `limit` have left the window. True: the first k may have changed."""
+    """Drop the rows of group g with a time before `limit`: they have left the window. Returns whether the first k rows
+    may have changed."""
 
 
 def skip(kind, g, j, end, batch, config, pool, state, out):
-    """Take in those of rows [j, end) of group g that change nothing, or write what they change; return the first other.
+    """Take rows of group g from j on, as long as they do not change the answer or it can write the change itself.
 
-    It takes no room from the pool.
+    Returns the first row that it did not take. It uses no room of the pool.
     """
 
 
 def ready(kind, g, at, config, pool, state):
-    """Group g's answer is about to be shown, called `at`: make the first k rows of its first list that answer."""
+    """Make the first k rows of group g's first list its answer, which is about to be shown."""
 
 
 def show_answer(kind, g, at, order, config, pool, state, out):
-    """Show group g's answer, called `at`. `order`: the batch's row that made it known."""
+    """Show group g's answer at the moment `at`. `order` is the row of the batch that caused it."""
 
 
 def steps(
     kind: type, take_one: Any, drop_some: Any, skip_some: Any = None, make_ready: Any = None, show_some: Any = None
 ) -> None:
-    """Say what these functions do when `kind` is of this type: compiled functions."""
+    """Register the compiled functions of an algorithm, for loops whose `kind` is of this type."""
 
     def when(function: Callable[..., Any], implementation: Callable[..., Any]) -> None:
-        # The parameters must have the same names, so each function has its own.
+        # numba requires the same parameter names, so each function has its own wrapper.
         overload(function, jit_options={"forceinline": True})(implementation)
         brought_by(kind, implementation)
 
@@ -146,7 +151,7 @@ def steps(
 
 @allocating
 def prepare(batch, config, clock):
-    """The scores group after group; NaN for rows that are late, which are counted, as are those without a score."""
+    """Copy the scores, group after group; a late row gets NaN. Counts late rows, and rows without a score."""
     score, order, may_be_late = batch.score, batch.order, config.moves and not config.numbered
     prepared, late, unranked = np.empty(len(score)), 0, 0
     if not may_be_late and len(order) == 0:
@@ -170,9 +175,10 @@ def prepare(batch, config, clock):
 
 @kernel
 def push(g, j, batch, config, kind, pool, state, out):
-    """Take the rows of group g and those after it, from row j of g on; return where it stopped.
+    """Take the rows of group g from j on, and those of all later groups.
 
-    (number of groups, 0) when all are taken; else something ran short, and row j of that group was not touched.
+    Returns (number of groups, 0) when all are taken. Otherwise room ran short: then it returns the group and the row at
+    which it stopped, before touching it.
     """
     groups, n = state.groups, len(batch.score)
     while g < len(groups):
@@ -214,7 +220,7 @@ def push(g, j, batch, config, kind, pool, state, out):
 
 @inlined
 def window_start(now, config):
-    """Where the window starts that holds the row of this time, or with this number; earlier rows are of no use."""
+    """The first time that is still needed when a row with this time, or number, has come."""
     if not config.moves:
         return EARLIEST
     if config.ahead:
@@ -224,7 +230,7 @@ def window_start(now, config):
 
 @inlined
 def next_expiry(group, arrival, batch, config):
-    """The first of the batch's rows before `arrival` whose time makes the group drop something."""
+    """The first row of the batch before `arrival` whose time makes the group drop a row; otherwise `arrival`."""
     if config.numbered or not config.moves or group.oldest == NEVER:
         return arrival
     return first_due(batch.now, group.oldest + config.size, arrival)
@@ -232,10 +238,10 @@ def next_expiry(group, arrival, batch, config):
 
 @inlined
 def quiet_until(group, oldest, j, end, batch, config):
-    """The first row of [j, end) at which the window starts after `oldest`, or the answer is to be shown."""
+    """The first row of [j, end) with which the window starts after `oldest`, or the answer is due."""
     if config.numbered:
         if config.every > 0:
-            # The last row of a slide shows the answer; all rows of a slide have the same window start, or an earlier.
+            # The last row of a slide shows the answer. No row of a slide moves the window's start beyond the slide's.
             end = min(end, j + config.every - 1 - group.arrivals % config.every)
         if config.moves and oldest != NEVER:
             if config.ahead:
@@ -257,7 +263,7 @@ def quiet_until(group, oldest, j, end, batch, config):
 
 @inlined
 def enough_room(g, config, pool, state, out):
-    """Is there room for one step of group g? If not, clock[NEED] says what is missing; 0: room for the answer."""
+    """Is there room for one step of group g? If not, clock[NEED] has the pool entries needed; 0: the output is full."""
     need = config.room
     if config.room_per_row:
         for i in range(len(state.lists)):
@@ -276,7 +282,8 @@ def enough_room(g, config, pool, state, out):
 
 @inlined
 def show_step(kind, g, at, order, taken, score, time, position, config, pool, state, out):
-    """Show the answer after one step, in which the row with these three was taken in, or none."""
+    """Show the answer after one step; `taken` tells whether the step took the row with this score, time and
+    position."""
     if config.each and takes_back(config.emit) and not config.tied:
         ready(kind, g, at, config, pool, state)
         row, answer, shown = (taken, score, time, position), state.lists[0, g], state.shown[g]
@@ -291,7 +298,7 @@ def show_first(kind, g, at, order, config, pool, state, out):
     answer, shown = state.lists[0, g], state.shown[g]
     n = min(config.k, answer.length)
     if shown.gap > 0:
-        # `show` wants a plain list; a band it was where one row replaced another.
+        # `show` needs a list without a gap; `show_replaced` may have left one.
         for r in range(shown.offset, shown.offset + shown.length):
             pool.rows[r] = pool.rows[r + shown.gap]
         shown.gap = 0
@@ -300,9 +307,9 @@ def show_first(kind, g, at, order, config, pool, state, out):
 
 @kernel
 def end_window(end, first, g, config, kind, pool, state, out):
-    """Drop what is before the window of times [first, end) and show it, from group g on.
+    """Show the window of times [first, end) for group g and all later groups, after dropping earlier rows.
 
-    Returns the group it stopped at for lack of room.
+    Returns the group at which room ran short, or the number of groups.
     """
     while g < len(state.groups):
         if not enough_room(g, config, pool, state, out):

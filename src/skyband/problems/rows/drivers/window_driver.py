@@ -1,7 +1,7 @@
-"""An operator for rows that closes windows as the clock says, one after the other.
+"""The driver of operators for rows that close windows one after the other, as the clock says.
 
-With a slide by value, rows that belong to a later window than the next one to close wait here, in `_pending`: that is
-also what puts rows in order that come late, but not too late. All other rows are taken in as they arrive.
+By value, with a slide, rows of later windows wait in `_pending` until their first window is the next to close. This
+also puts rows in order that come late but in time. All other rows go to the algorithm as they arrive.
 """
 
 from __future__ import annotations
@@ -36,46 +36,46 @@ from skyband.problems.rows.drivers.row_kernels import (
 from skyband.problems.rows.operator import RECENT, Batch, Spec
 from skyband.windows import NEVER
 
-# A row that waits for its window, and its group.
+# A waiting row, and its group.
 PENDING = np.dtype([*ROW.descr, ("group", np.int64)])
 LIST = np.dtype(BAND)
-SHOWN = "shown"  # as the name of lists: the rows shown last, with changes
+SHOWN = "shown"  # the name of the lists that have the last answers, with changes
 NONE = np.empty(0, np.int64)
 
 
 class WindowDriver(RowDriver):
-    """Rows in lists of a pool, by group, and rows that wait."""
+    """Rows in lists of a pool, by group, and waiting rows."""
 
-    _state: Any  # among others `groups`, with their arrivals, and `shown`: by group the rows shown last, with changes
+    _state: Any  # has `groups`, with their arrivals, and `shown`, the last answer of each group, with changes
 
     def __init__(self, spec: Spec, initial_room: int) -> None:
         super().__init__(spec, initial_room)
         self._pending = np.empty(0, PENDING)
 
-    # -- below: what an algorithm says ----------------------------------------------------------------------------
+    # -- an algorithm implements these ----------------------------------------------------------------------------
 
     @abstractmethod
     def _take(self, rows: Input) -> None:
-        """Take rows in, in this order, and move the clock with them."""
+        """Take rows in this order, and move the clock with them."""
 
     @abstractmethod
     def _end(self, end: int) -> None:
-        """By value with a slide: drop what is older than the window that ends here, and show what it holds."""
+        """By value, with a slide: drop rows older than the window that ends here, and show its answer."""
 
     @abstractmethod
     def _all_lists(self) -> dict[str, slabs.Headers]:
-        """By name: lists by group, without gaps before their first rows. SHOWN has the rows shown last."""
+        """All lists by name, each by group, without gaps before their first rows. SHOWN has the last answers."""
 
     @abstractmethod
     def _by_group(self) -> Arrays:
-        """What else is saved of each group: copies."""
+        """Copies of the other arrays that are saved by group."""
 
     @abstractmethod
     def _restore_groups(self, state: Arrays, lists: dict[str, slabs.Headers]) -> None:
-        """Become what was saved, with these lists of the pool."""
+        """Continue from the saved arrays, with these lists of the pool."""
 
     def _lists(self) -> list[slabs.Headers]:
-        """Those lists that together hold every live row taken in."""
+        """The lists that together hold every live row."""
         return [headers for name, headers in self._all_lists().items() if name != SHOWN]
 
     # -- the protocol ---------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class WindowDriver(RowDriver):
         code = np.full(len(self._arrivals()), slabs.NONE, np.int64)
         code[kept] = np.arange(len(kept))
         for name in by_group:
-            if len(saved[name]):  # what an algorithm does not need is empty
+            if len(saved[name]):  # an array that the algorithm does not need is empty
                 saved[name] = saved[name][kept]
         for name in self._all_lists():
             owner = np.repeat(np.arange(len(code)), saved[f"{name}_length"])
@@ -128,7 +128,7 @@ class WindowDriver(RowDriver):
             saved.within(f"{SHOWN}_length", saved[f"{SHOWN}_length"], 0, self.spec.k)
 
     def _validate_numbers(self, saved: Saved, names: list[str]) -> None:
-        """Rows that are numbered came before the row that comes next."""
+        """Check that the number of each row is smaller than that of the next row of its group."""
         arrivals = saved["groups"]["arrivals"] if "groups" in saved else saved["arrivals"]
         for name in names:
             ahead = arrivals[saved.owners(f"{name}_length")] - saved[f"{name}_rows"]["time"]
@@ -159,8 +159,8 @@ class WindowDriver(RowDriver):
             self._windows.move_to(int(self._clock[NOW]))
 
     def _take_rows(self, score: Floats, time: Ints, group: Codes | Ints, first: int, position: Ints) -> None:
-        """Take rows in, in this order. Without positions these are first, first + 1, …"""
-        score, time = read_only(score), read_only(time)  # as Arrow gives them: loops are compiled for one kind of array
+        """Take rows in this order. Without positions, these are first, first + 1, …"""
+        score, time = read_only(score), read_only(time)  # as from Arrow, so that loops are compiled for one type only
         now = NONE if self._numbered else running_maximum(time, self._clock[NOW])
         order, start = NONE, np.array([0, len(score)])
         if self.spec.grouped:
@@ -170,7 +170,7 @@ class WindowDriver(RowDriver):
             self._clock[NOW] = now[-1]
 
     def _make_room(self) -> None:
-        """A kernel stopped: enlarge what was short."""
+        """A kernel stopped because room ran short: enlarge the pool or the output."""
         need = int(self._clock[NEED])
         if need:
             self._pool = slabs.grown_pool(self._pool, need)
@@ -180,7 +180,7 @@ class WindowDriver(RowDriver):
     # -- windows by value that slide ------------------------------------------------------------------------------
 
     def _push_and_close(self, batch: Batch) -> None:
-        """Cut the batch where windows close; between two closings, rows of the next window go in, later ones wait."""
+        """Cut the batch where windows close. Between two closings, take rows of the next window; later ones wait."""
         count, clock = len(batch.score), self._windows
         if not count:
             return
@@ -201,7 +201,7 @@ class WindowDriver(RowDriver):
             self._take_due(begun, clock.next_end)
 
     def _take_due(self, rows: npt.NDArray[np.void], before: int) -> None:
-        """Take in the rows before this time; the others wait for their first window to be next."""
+        """Take the rows before this time; the others wait."""
         due = rows["time"] < before
         self._pending = np.concatenate([self._pending, rows[~due]])
         if due.any():
@@ -215,12 +215,12 @@ class WindowDriver(RowDriver):
         return takes_back(self.spec.emit) and bool(self._state.shown["length"].any())
 
     def _earliest_live(self) -> int:
-        """The earliest time of the rows held that are in an open window, or any that is in the next one."""
+        """The earliest time of the rows held that are in an open window; any time in the next window will do."""
         start, end = self._windows.next_start, self._windows.next_end
         pending = self._pending["time"]
         earliest = int(pending[pending >= start].min(initial=LATEST))
         for headers in self._lists():
-            # A row of the first window that has not closed settles it: mostly that is the first one looked at.
+            # A row of the next window settles it; usually that is the first row found.
             if earliest >= end:
                 found = int(earliest_from(start, end, self._pool, headers))
                 earliest = earliest if found == NEVER else min(earliest, found)  # a window may end after NEVER
@@ -236,7 +236,7 @@ class WindowDriver(RowDriver):
         self._end(end)
 
     def _take_pending(self, before: int) -> None:
-        """Take in those rows that waited for a window that ends here or before to be the next."""
+        """Take the waiting rows before this time."""
         if len(self._pending):
             pending, self._pending = self._pending, np.empty(0, PENDING)
             self._take_due(pending[np.lexsort((pending["position"], pending["time"]))], before)
@@ -248,7 +248,7 @@ class WindowDriver(RowDriver):
         return arrivals
 
     def _taken(self) -> tuple[Ints, Rows]:
-        """Every live row taken in, once, and its group."""
+        """The group of every live row that the algorithm has taken, and these rows, each once."""
         lists = self._lists()
         codes = np.arange(len(lists[0]))
         group = np.concatenate([np.repeat(codes, headers["length"]) for headers in lists])

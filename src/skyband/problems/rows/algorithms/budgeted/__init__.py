@@ -36,7 +36,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """It holds the first k and the candidates, once error * N / n is large enough."""
+    """The first k rows and the candidates, once error * N / n is large enough."""
     skyband = skyband_rows(spec, window_rows)
     return min(skyband, spec.k + candidates(spec.window.size, spec.k, spec.error)) if spec.error else skyband
 
@@ -49,7 +49,7 @@ def open(
     slack: Count = 64,
     initial_room: Count = 1024,
 ) -> Budgeted:
-    """`limit`: how many candidates it holds behind the first k; by default as many as the error asks for."""
+    """`limit` is the number of candidates that it holds behind the first k; None: as many as the error requires."""
     return Budgeted(spec, limit, block, slack, initial_room)
 
 

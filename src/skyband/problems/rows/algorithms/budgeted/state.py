@@ -1,14 +1,13 @@
-"""The state of the budgeted k-skyband: that of `relaxed`, and what each group has spent of its error.
+"""The state of the budgeted k-skyband: that of `relaxed`, and how much of its error each group has spent.
 
-No algorithm can let a row go for less. If only poor scores follow, every row of the k-skyband is shown before it leaves
-the window; whoever lets more of them go than the error * N / n that may be missed breaks the promise on some stream. A
-row that is let go costs nothing in the end if k better rows come while it is in the window: then its share of the
-budget is free again. On random order this happens to nearly every row that ranks behind `limit`. While the skyband is
-larger than random order makes it, scores fall, and the operator lets no row go.
+If only poor scores follow, every row of the k-skyband is shown before it leaves the window. So an algorithm that lets
+go of more than error * N / n of these rows breaks the promise on some stream. But if k better rows come while a row
+that was let go is in the window, then no answer can show it, and its share of the budget is free again. On random order
+this happens to nearly every row that ranks behind `limit`. While the skyband is larger than random order makes it,
+scores fall, and the operator lets no row go.
 
 The operator holds all scores, so it knows the exact answer. A row that was let go and belongs in the answer leaves a
-gap there; the operator counts it at that moment and shows no other row in its place. Each group has a budget of its
-own.
+gap there: the operator counts it at that moment, and shows no other row in its place. Each group has its own budget.
 """
 
 from __future__ import annotations
@@ -29,15 +28,17 @@ from skyband.problems.rows.operator import Spec
 
 
 def usual_rows(n: int, k: int) -> int:
-    """A size that the k-skyband of n rows hardly ever exceeds on random order: four deviations above its mean.
+    """The size that the k-skyband of n rows hardly ever exceeds on random order: four deviations above its mean.
 
-    The i-th newest row is in it with a chance of min(1, k/i), whatever the others do.
+    The i-th newest row is in the skyband with probability min(1, k/i), independently of the others.
     """
     chances = np.log(max(1.0, n / k)), 1 / k - 1 / max(n, k)  # the sums of 1/i and of 1/i**2 over i from k to n
     return int(k * (1 + chances[0]) + 4 * np.sqrt(max(0.0, k * chances[0] - k * k * chances[1]))) + 1
 
 
 class Budgeted(Relaxed):
+    """A relaxed k-skyband that drops the columns of some rows, within a budget."""
+
     def __init__(self, spec: Spec, limit: int | None, block: int, slack: int, initial_room: int) -> None:
         n, k = spec.window.size, spec.k
         if limit is None:
@@ -47,11 +48,11 @@ class Budgeted(Relaxed):
 
     @property
     def missed(self) -> int:
-        """Rows so far that belonged in an answer and were not shown."""
+        """How many rows belonged in an answer and were not shown."""
         return int(self._state.spent["missed"].sum())
 
     def rows_held(self) -> int:
-        # A row that was let go and has left the window since counts as gone until the band is pruned.
+        # A row that was let go counts as gone until the band is pruned, even if it has left the window since.
         return max(0, super().rows_held() - int(self._state.spent["gone"].sum()))
 
     def held(self) -> Ints:
@@ -110,7 +111,7 @@ class Budgeted(Relaxed):
         return super()._take_answer()
 
     def _with_columns(self, answer: Answer) -> npt.NDArray[np.bool_]:
-        """Which rows of an answer still have their columns."""
+        """For each row of an answer: does the session still have its columns?"""
         rows = self._rows()[1]
         return np.isin(answer.position, rows["position"][rows["flag"] >= GONE], invert=True)
 

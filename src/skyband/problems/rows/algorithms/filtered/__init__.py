@@ -23,7 +23,7 @@ NAME = "relaxed+probabilistic"
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """It holds the buffer, and a k-skyband of the rows before it, which has k (1 + ln(n/b)) rows."""
+    """The buffer of b rows, and a k-skyband of the rows before it, which has k (1 + ln(n/b)) rows."""
     if spec.window.endless:
         return min(spec.k, window_rows)
     share = min(best_buffer(spec), (spec.window.size + 1) // 2) / spec.window.size
@@ -31,7 +31,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 
 
 def opener(name: str) -> Callable[..., Skyband]:
-    """What opens the composition of that name."""
+    """The `open` of the composition with this name, such as "relaxed+probabilistic"."""
     query, before = (KINDS[part] for part in name.split("+"))
 
     def open(spec: Spec, *, gamma: Growth = 0.2, buffer: TickSpan = 0, initial_room: Count = 1024) -> Skyband:

@@ -1,8 +1,8 @@
-"""How many candidates are enough: the chance that a row of rank l ever becomes one of the best k of a window.
+"""How many candidates are enough, given the probability that a row of rank l ever becomes one of the best k.
 
-Paper: Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.1. Its equation (9) prints `l + l'` where `l + l' - 2` is
-meant, and the shortcut behind its table V (each chance is at most half of the one before) does not hold for large k.
-We sum the chances of all ranks left out, as Definition 4.5 asks.
+Paper: Pripužić, Podnar Žarko, Aberer, TODS 2015, section 4.1. Its equation (9) prints `l + l'` instead of `l + l' - 2`,
+and the shortcut behind its table V (each probability is at most half of the one before) does not hold for large k. This
+module sums the probabilities of all ranks left out, as Definition 4.5 requires.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_TABLE = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 256)))])  # of n!, up to n = 255
+_TABLE = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 256)))])  # log n! up to n = 255
 
 
 def _log_factorial(n: npt.NDArray[np.int64]) -> Floats:
@@ -26,16 +26,16 @@ def _log_factorial(n: npt.NDArray[np.int64]) -> Floats:
 
 
 def log_choose(n: int | npt.NDArray[np.int64], r: npt.NDArray[np.int64]) -> Floats:
-    """The logarithm of how many ways there are to choose r of n."""
+    """The logarithm of the binomial coefficient of n over r."""
     return _log_factorial(np.asarray(n)) - _log_factorial(r) - _log_factorial(n - r)
 
 
 def chance(ranks: npt.NDArray[np.int64], n: int, k: int) -> Floats:
-    """An upper bound of the chance that a row of rank l > k is ever among the k best, for each of these ranks.
+    """For each rank l > k: an upper bound of the probability that a row of this rank is ever among the k best.
 
-    It is the paper's p_practice(l, n, k): the row arrives with rank l of n, in random order, and stays in the window.
+    This is the paper's p_practice(l, n, k). Rows come in random order, and the row has rank l of n when it arrives.
     """
-    # l': each is smaller than the next by a factor, so that the first ones of very many do not count.
+    # The paper's l'. Each term is smaller than the next by a factor, so the first of very many terms do not matter.
     better = np.arange(max(1, min(k, n) - 4000), min(k, n) + 1)[:, None]
     each = np.exp(
         log_choose(n - 1, better - 1) + log_choose(n - 1, ranks - 1) - log_choose(2 * n - 2, ranks + better - 2)
@@ -46,11 +46,12 @@ def chance(ranks: npt.NDArray[np.int64], n: int, k: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def candidates(n: int, k: int, sigma: float) -> int:
-    """How many rows to hold behind the best k, so that the rows left out are ever shown with a chance below sigma."""
+    """How many rows to hold behind the best k, so that the rows left out belong in an answer with a probability below
+    sigma."""
     if n <= k + 1:
         return 1
     tail, last = 0.0, min(n, k + 64)
-    # The chances fall geometrically in the end: go on until those that follow cannot matter.
+    # In the end the probabilities fall geometrically: continue until the rest cannot matter.
     while last < n and chance(np.array([last]), n, k)[0] > sigma * 1e-6:
         last = min(n, k + 2 * (last - k))
     for low in range(last, k, -256):

@@ -1,8 +1,8 @@
-"""The compiled steps of k-skybands with or without a filter before them: strict, relaxed and their compositions.
+"""The compiled steps of strict and relaxed k-skybands, with or without a filter before them.
 
-A filter sees the rows of a buffer, the more recent half of the window or less. The query's skyband is offered a row
-twice at most: when it arrives, if it is among the best k of the filter, and when it leaves the buffer, if it is among
-the best k of what the filter holds by then, all of it more recent. So most rows never reach the skyband.
+A filter sees the rows of a buffer: the more recent half of the window, or less. A row is offered to the query's skyband
+at most twice: when it arrives, if it is among the best k of the filter; and when it leaves the buffer, if it is among
+the best k of the rows that the filter has by then, which are all more recent. So most rows never reach the skyband.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ QUERY, BUFFER, FILTER = 0, 1, 2  # the lists of a group
 
 
 class Filtered(NamedTuple):
+    """The kind of these algorithms, for `step_kernels.steps`."""
+
     query: int  # STRICT or RELAXED
-    filter: int  # or NONE
-    span: int  # rows stay in the buffer as long as they are among the last so many, or not older than so much
-    candidates: int  # rows that a probabilistic filter holds at most
-    gamma: float  # a relaxed skyband is pruned again when its candidates are (1 + gamma) times those left last time
+    filter: int  # STRICT, RELAXED, PROBABILISTIC or NONE
+    span: int  # how long rows stay in the buffer, in rows or in ticks
+    candidates: int  # the most rows that a probabilistic filter holds
+    gamma: float  # a relaxed skyband is pruned when it has (1 + gamma) times the candidates left last time
 
 
 FIELDS: dict[str, int | float] = {
     "limit": -NEVER,  # rows before it have left the window
-    "expires": NEVER,  # the earliest time in the query's skyband, of a relaxed one among its first k
+    "expires": NEVER,  # the earliest time in the query's skyband; if it is relaxed, among its first k
     "latest": -NEVER,  # the largest time that went through the filter
-    "query_limit": 0,  # a relaxed query skyband is pruned when it has so many candidates; 0: see `initial_limit`
-    "filter_limit": 0,  # a relaxed filter likewise
+    "query_limit": 0,  # a relaxed query skyband is pruned when it has this many candidates; 0: not known yet
+    "filter_limit": 0,  # the same for a relaxed filter
     "threshold": -np.inf,  # no row of a probabilistic filter has a score below it
 }
 
@@ -48,9 +50,9 @@ FIELDS: dict[str, int | float] = {
 
 @part
 def take_strict(band, score, time, position, k, pool):
-    """Insert a row, unless k better ones outlive it, and drop those that it is the k-th to dominate.
+    """Insert a row unless k better rows outlive it, and drop rows for which it is the k-th dominator.
 
-    A row's field `last` counts the better rows that live as long. Returns the row's rank, or k or more.
+    A row's field `last` counts its dominators. Returns the row's rank; k or more if it was not inserted.
     """
     rank = rank_of(pool, band, score, time, position)
     rows, start, n = pool.rows, first_row(band), band.length
@@ -75,7 +77,8 @@ def take_strict(band, score, time, position, k, pool):
 
 @part
 def take_relaxed(band, score, time, position, k, limit, gamma, expired, pool, latest):
-    """Insert a row, and prune when there are `limit` candidates behind the first k. Returns its rank and the limit."""
+    """Insert a row, and prune if there are `limit` candidates behind the first k. Returns its rank and the next
+    limit."""
     rank = rank_of(pool, band, score, time, position)
     insert(pool, band, rank, k, score, time, position)
     limit = max(limit, 4 * k) if limit == 0 else limit
@@ -87,7 +90,7 @@ def take_relaxed(band, score, time, position, k, limit, gamma, expired, pool, la
 
 @part
 def prune(band, k, expired, pool, latest):
-    """Drop the candidates that are expired or that k better rows outlive; the first k stay as they are."""
+    """Drop candidates behind the first k that have expired or that k better rows outlive."""
     rows, start = pool.rows, first_row(band)
     kept, in_heap = ZERO, ZERO
     for r in range(start, start + band.length):
@@ -102,15 +105,15 @@ def prune(band, k, expired, pool, latest):
 
 @inlined
 def add_latest(heap, size, k, time):
-    """Add to the k latest times, the earliest of them on top."""
+    """Add a time to a heap of the k latest, the earliest of them on top."""
     return push_heap(heap, size, k, time) if size < k or time > heap[0] else size
 
 
 @part
 def expire(band, scope, limit, pool):
-    """Take expired rows out of the first `scope` rows, until none of these is expired.
+    """Remove expired rows from the first `scope` rows, until none of these has expired.
 
-    Returns the best rank that was taken out, or the length, and the earliest time left there.
+    Returns the best rank that was removed, or the length if none was, and the earliest time left there.
     """
     rank, best, oldest = 0, band.length, NEVER
     while rank < min(scope, band.length):
@@ -126,7 +129,7 @@ def expire(band, scope, limit, pool):
 
 @inlined
 def offer(kind, g, score, time, position, config, pool, state):
-    """Put a row into the query's skyband. True: it is among the first k."""
+    """Offer a row to the query's skyband. Returns whether it is among the first k."""
     group, band = state.groups[g], state.lists[QUERY, g]
     if kind.query == STRICT:
         rank = take_strict(band, score, time, position, config.k, pool)
@@ -137,7 +140,7 @@ def offer(kind, g, score, time, position, config, pool, state):
     )
     if rank >= config.k:
         return False
-    # What left the first k is at most the oldest of them: looking for it too early does no harm.
+    # A row that left the first k may have been the oldest. Then `expires` is too early, which does no harm.
     group.expires = min(group.expires, time)
     return True
 
@@ -149,7 +152,7 @@ def offer(kind, g, score, time, position, config, pool, state):
 def take_row(kind, g, score, time, position, config, pool, state):
     group = state.groups[g]
     if kind.filter == NONE or time < group.latest:
-        # A row out of order does not outlive those that came before it, so the filter does not take it.
+        # A row out of order does not outlive the rows before it, so the filter does not take it.
         changed = offer(kind, g, score, time, position, config, pool, state)
     else:
         group.latest = time
@@ -166,7 +169,7 @@ def take_row(kind, g, score, time, position, config, pool, state):
 
 @inlined
 def take_into_filter(kind, g, score, time, position, config, pool, state):
-    """Returns the row's rank in the filter; k or more: at least k rows of it are better."""
+    """Offer a row to the filter. Returns its rank there; k or more if at least k rows of the filter are better."""
     group, band = state.groups[g], state.lists[FILTER, g]
     if kind.filter == STRICT:
         return take_strict(band, score, time, position, config.k, pool)
@@ -206,7 +209,7 @@ def drop_rows(kind, g, limit, config, pool, state):
 
 @inlined
 def look_ahead(kind, g, config, pool, state):
-    """Set `oldest`: the window start from which on a row has to be dropped again."""
+    """Set `oldest`, the start of the window with which the group must drop a row next."""
     group, buffer = state.groups[g], state.lists[BUFFER, g]
     group.oldest = group.expires
     if kind.filter != NONE and buffer.length > 0:
@@ -215,7 +218,8 @@ def look_ahead(kind, g, config, pool, state):
 
 @inlined
 def leave_buffer(kind, g, config, pool, state):
-    """The oldest row leaves buffer and filter. If fewer than k rows of the filter are better, the skyband gets it."""
+    """Remove the oldest row from the buffer and the filter. Offer it to the skyband if fewer than k rows of the filter
+    are better."""
     group, buffer, band = state.groups[g], state.lists[BUFFER, g], state.lists[FILTER, g]
     row = pool.rows[first_row(buffer)]
     score, time, position, offered = row.score, row.time, row.position, row.last
@@ -224,7 +228,7 @@ def leave_buffer(kind, g, config, pool, state):
     if rank < band.length and pool.rows[first_row(band) + rank].position == position:
         remove(pool, band, rank)
         if kind.filter == PROBABILISTIC and band.length >= 2:
-            # Lowered rather than reset, so that few rows enter that have no prospects.
+            # Lowered rather than reset, so that few hopeless rows enter.
             last = first_row(band) + band.length - 1
             group.threshold = lowered(group.threshold, pool.rows[last - 1].score - pool.rows[last].score)
     if offered or rank >= config.k:
@@ -234,14 +238,14 @@ def leave_buffer(kind, g, config, pool, state):
 
 @inlined
 def lowered(threshold, difference):
-    """The threshold less this difference of two scores; infinite scores have none, and then every score reaches it."""
+    """Lower a threshold by the difference of two scores. Infinite scores have no difference: then it becomes -inf."""
     lower = threshold - difference
     return lower if lower == lower else -np.inf
 
 
 @inlined
 def skip_rows(kind, g, j, end, batch, config, pool, state, out):
-    """With a probabilistic filter: rows below its threshold neither enter it nor, leaving, the skyband."""
+    """With a probabilistic filter, pass rows below its threshold: they enter neither it nor, later, the skyband."""
     if kind.filter != PROBABILISTIC or state.lists[FILTER, g].length < config.k:
         return j
     return pass_below(kind, g, j, end, state.groups[g].threshold, True, batch, config, pool, state)
@@ -249,9 +253,10 @@ def skip_rows(kind, g, j, end, batch, config, pool, state, out):
 
 @inlined
 def pass_below(kind, g, j, end, threshold, both, batch, config, pool, state):
-    """Let rows with scores below the threshold through the buffer; `both`: as long as those that leave it are, too.
+    """Move rows with scores below the threshold through the buffer; with `both`, only while the rows that leave it are
+    below the threshold, too.
 
-    For numbered rows, where with each that comes one leaves. Returns the first row not let through.
+    For numbered rows, where one row leaves with each that comes. Returns the first row that it did not move.
     """
     group, buffer = state.groups[g], state.lists[BUFFER, g]
     if not config.numbered or config.ahead:
@@ -261,7 +266,7 @@ def pass_below(kind, g, j, end, threshold, both, batch, config, pool, state):
     rows, start, arrivals = pool.rows, first_row(buffer), group.arrivals
     if m <= 0 or rows[start].time != arrivals - kind.span or rows[start + m - 1].time != arrivals - kind.span + m - 1:
         return j
-    # Slices: an index that the compiler knows not to be negative is what makes this loop fast.
+    # Slices, so that the compiler knows that no index is negative: this makes the loop fast.
     scores, leaving, entering = batch.score[j : j + m], rows[start : start + m], rows[start + buffer.length :][:m]
     x = m
     for y in range(m):

@@ -1,8 +1,8 @@
-"""The state of k-skybands with a filter: of each group the query's skyband, a buffer of recent rows, and the filter.
+"""The state of k-skybands with a filter. Each group has the query's skyband, a buffer of recent rows, and the filter.
 
-A filter is any subset of the buffer: its strict or relaxed skyband, or as many of its best rows as the probabilistic
-skyband would hold. The buffer is at most half of the window (b <= (n + 1) / 2), so a row in it is among the best k now
-only if it was when it came.
+A filter is a subset of the buffer: its strict or relaxed skyband, or as many of its best rows as the probabilistic
+skyband would hold. The buffer is at most half of the window (b <= (n + 1) / 2), so a row in it can be among the best k
+now only if it was so when it came.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from skyband.problems.rows.operator import Spec
 
 KINDS = {"strict": STRICT, "relaxed": RELAXED, "probabilistic": PROBABILISTIC}
 
-SIGMA = 0.001  # of a probabilistic filter, which makes no errors: it only turns away more or fewer rows
-MANY_ROWS = 1_000_000  # where a buffer may hold any number of rows; a few candidates too many do no harm
+SIGMA = 0.001  # for the size of a probabilistic filter, which makes no errors but lets more or fewer rows through
+MANY_ROWS = 1_000_000  # assumed if a buffer may have any number of rows; a few candidates too many do no harm
 
 
 class Skyband(StepDriver):
@@ -43,7 +43,7 @@ class Skyband(StepDriver):
         buffer: int = 0,
         initial_room: int = 1024,
     ) -> None:
-        """`before`: the filter; `buffer`: how long rows stay there, in rows or in ticks; 0: as long as seems best."""
+        """`before` is the filter, `buffer` how long rows stay in the buffer, in rows or ticks; 0: the best length."""
         span = span_of(spec, buffer)
         before = NONE if spec.window.endless else before
         kind = Filtered(query, before, span, rows_in_filter(spec, span), gamma)
@@ -69,18 +69,18 @@ class Skyband(StepDriver):
 
 
 def span_of(spec: Spec, buffer: int) -> int:
-    """How long rows stay in the buffer: as long as the caller says, or as is best, but at most half of the window."""
+    """How long rows stay in the buffer: the given length or the best, but at most half of the window."""
     return min((spec.window.size + 1) // 2, buffer or best_buffer(spec))
 
 
 def rows_in_filter(spec: Spec, span: int) -> int:
-    """How many rows a probabilistic filter holds at most, of a buffer as long as this."""
+    """The most rows that a probabilistic filter holds, for a buffer of this length."""
     rows = MANY_ROWS if spec.window.known_rows is None else span
     return spec.k + candidates(rows, spec.k, SIGMA)
 
 
 def best_buffer(spec: Spec) -> int:
-    """Where the rows of a window are known, so many that few of them enter the filter; else an eighth of the window.
+    """The best length of the buffer: by count, so that few rows enter the filter; by value, an eighth of the window.
 
     docs/reference/algorithms.md says what shorter and longer buffers cost.
     """

@@ -31,7 +31,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The open pane has k rows; the slides before it have k, k/2, k/3, … left, on random order."""
+    """The open pane has k rows. On random order, the slides before it have k, k/2, k/3, … rows left."""
     slides = 2 if spec.window.endless else math.ceil(spec.window.size / spec.window.every)
     harmonic = sum(1 / i for i in range(1, min(slides, 1000))) + math.log(max(1.0, slides / 1000))
     return min(window_rows, spec.k * (1 + harmonic))

@@ -1,6 +1,6 @@
 """The state of MinTopK: each group's list, its young rows and its open panes, in flat arrays.
 
-It keeps no mark of a row's first window: when a window closes, every row of its list is in it.
+It need not remember a row's first window: when a window closes, every row of the lists is in it.
 """
 
 from __future__ import annotations
@@ -49,10 +49,12 @@ from skyband.windows import NEVER
 
 
 class MinTopK(RowDriver):
-    by_group = False  # its loops take rows in the order in which they come
+    """The operator. Its loops close windows themselves, with a clock in the same array as their counts."""
+
+    by_group = False  # its loops take rows in order of arrival
 
     def __init__(self, spec: Spec, *, slack: int = 8, initial_room: int = 1024) -> None:
-        """`slack`: a pane's buffer is cut back to its k best when it holds max(2k, k + slack) rows."""
+        """A pane's buffer is cut to its k best rows when it has max(2k, k + slack)."""
         super().__init__(spec, initial_room, ALL_CLOCKS)
         self._shape = shape_of(spec.window.size, spec.window.every)
         self._config = Config(spec.k, max(2 * spec.k, spec.k + slack), spec.window.lateness, spec.emit)
@@ -125,7 +127,7 @@ class MinTopK(RowDriver):
         self._validate_windows(saved, clock)
 
     def _validate_windows(self, saved: Saved, clock: Ints) -> None:
-        """Windows that hold a row are near those that have closed, so that it does not take for ever to close them."""
+        """Check that windows with rows are near those that have closed; otherwise closing them would never end."""
         rows = sum(len(saved[f"{name}_rows"]) for name in ("list", "young", "cell"))
         closed, following = int(clock[CLOSED]), int(clock[NEXT])
         every, limit = self._shape.every, FARTHEST // self._shape.every + 1
@@ -136,7 +138,7 @@ class MinTopK(RowDriver):
         saved.promise(following == NEVER or closed <= following <= 2 * limit, f"'clock' closes {following} next")
         if self._windows.waits and self.spec.window.lateness < NEVER and clock[NOW] > -NEVER:
             passed = (int(clock[NOW]) - self.spec.window.lateness) // every
-            # Told apart when a row comes to another pane, so it may be a slide behind.
+            # The loop notices only when a row comes to another pane, so it may be a slide behind.
             saved.promise(closed >= passed - 1, "'clock' has not closed what its watermark has passed")
         slides = 1 if self._windows.endless else self._shape.whole + 2
         pane = saved["cells"]["pane"]
@@ -156,7 +158,7 @@ class MinTopK(RowDriver):
             headers["offset"] = 0
             slabs.unpack(self._pool, headers, state[name])
         self._groups["cell"] = self._clock[FREE_CELL] = slabs.NONE
-        self._clock[OUT] = self._clock[NEED] = self._clock[WANTED] = 0  # what a call leaves behind
+        self._clock[OUT] = self._clock[NEED] = self._clock[WANTED] = 0  # what an earlier call left there
         for cell, g in enumerate(self._cells["group"]):
             self._cells["following"][cell] = self._groups["cell"][g]
             self._groups["cell"][g] = cell
@@ -164,7 +166,7 @@ class MinTopK(RowDriver):
 
     def rescore(self, change: Change) -> None:
         super().rescore(change)
-        self._work = new_work(self._config, len(self._work.bar))  # what it expects is said in scores
+        self._work = new_work(self._config, len(self._work.bar))  # its predictions are scores
 
     def check(self) -> None:
         state, k = self.state(), self.spec.k
@@ -217,7 +219,7 @@ class MinTopK(RowDriver):
         self._move_clock()
 
     def _move_clock(self) -> None:
-        """The loops above move a clock of their own, in the same array as all that they count."""
+        """Bring the driver's clock to where the loops have moved theirs."""
         if self._windows.waits:
             self._windows.move_to(int(self._clock[NOW]))
             self._windows.closed = max(self._windows.closed, int(self._clock[CLOSED]) * self._shape.every)
@@ -234,7 +236,7 @@ class MinTopK(RowDriver):
         self._move_clock()
 
     def _finish_end(self) -> int:
-        # A row in an open pane makes the next window worth closing, though all that are of its time have closed.
+        # A row in an open pane makes the next window worth closing, even if all windows of its time have closed.
         end = self._windows.finish_end
         return max(end, self._windows.next_end) if len(self._open_cells()) else end
 
@@ -250,17 +252,17 @@ class MinTopK(RowDriver):
         return self._groups, self._young, self._cells, self._clock, self._out
 
     def _lists(self) -> tuple[slabs.Headers, ...]:
-        """Where rows are: in the lists of groups, in those of their recent panes, and in those of their open panes."""
+        """All lists of rows: those of groups, their young rows, and their open panes."""
         return self._groups, self._young, self._open_cells()
 
     def _fit_work(self, rows: int) -> None:
-        """Make room for a run of so many rows, if so many make one."""
+        """Make the scratch space large enough for a run of this many rows, if they are enough for a run."""
         groups = len(self._groups)
         if self.spec.grouped and len(self._work.bar) < groups and rows >= MANY * self.spec.k * groups:
             self._work = new_work(self._config, groups)
 
     def _make_room(self) -> None:
-        """A kernel stopped because something might run out: enlarge whatever is short."""
+        """A kernel stopped because room might run short: enlarge the pool, the output or the cells."""
         need = int(room_needed(self._config, self._groups, self._clock))
         if self._pool.room() < need:
             self._pool = slabs.grown_pool(self._pool, need)
@@ -279,7 +281,7 @@ class MinTopK(RowDriver):
         return self._cells[self._cells["group"] != slabs.NONE]
 
     def _rows(self) -> tuple[Ints, Rows]:
-        """Every row held, and its group."""
+        """The group of every row held, and these rows."""
         lists, known = self._lists(), np.arange(len(self._groups))
         groups = [
             np.repeat(of, headers["length"])
@@ -296,10 +298,10 @@ class MinTopK(RowDriver):
         return super()._spans(groups, size)
 
     def _refuse(self, size: Ints) -> None:
-        """Refuse sizes that reach back to where no open window of some group begins, even of one without rows."""
+        """Refuse sizes that do not reach back to the start of an open window, for any group, even one without rows."""
         every, window = self._shape.every, self.spec.window
         start, closed = self._windows.reach(size, self._arrivals())
-        # Where the window that closes next begins; of a landmark, where nothing has closed yet.
+        # The distance from the start of the next window; for a landmark, from the last end that has closed.
         ahead = start - (closed if window.endless else closed + (every - window.size))
         refused = np.argwhere((size != NEXT_WINDOW) & ((ahead < 0) | (ahead % every > 0)))
         if len(refused):

@@ -25,7 +25,7 @@ NAME = "partitioned"
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """It holds the k-skyband, a quarter as many rows in gaps, and half a partition."""
+    """The k-skyband, a quarter as many rows in gaps, and half a partition."""
     if spec.window.endless:
         return min(spec.k, window_rows)
     return min(window_rows, 1.25 * relaxed.expected_rows(spec, window_rows) + math.sqrt(spec.k * window_rows))

@@ -1,4 +1,4 @@
-"""The state of `partitioned`: of each group a short ranked list, and a store of partitions."""
+"""The state of `partitioned`: each group has a short ranked list and a store of partitions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ from skyband.windows import NEVER
 
 
 class Partitioned(StepDriver):
+    """The operator. Rows below the threshold wait in partitions, which are sorted once they are full."""
+
     def __init__(self, spec: Spec, *, partition: int = 64, slack: int = 64, initial_room: int = 1024) -> None:
-        """A partition has at least `partition` rows; beside the best k about `slack` more rows are kept ranked."""
+        """A partition has at least `partition` rows. Besides the best k rows, about `slack` more are kept ranked."""
         forgets = not spec.window.endless
         kind = Partitions(forgets or spec.ad_hoc, forgets, max(slack, 1), partition, np.empty(spec.k, np.float64))
         fields = {**FIELDS, "partition": partition}
-        # In one step the store and the list of partitions may each move once, to a slab of four times their rows. The
-        # ranked rows and their queue stay short: k + 2 slack rows, whatever the window holds.
+        # In one step the store and the list of partitions may each move once, to a slab of four times their size. The
+        # ranked rows and their queue stay short: k + 2 slack rows, whatever the window has.
         room = 64 * (spec.k + max(slack, 1) + 8), 8
         super().__init__(spec, kind, lists=4, fields=fields, room=room, initial_room=initial_room)
 
@@ -54,14 +56,14 @@ class Partitioned(StepDriver):
         taken = np.bincount(owner, entries["flag"], len(groups)).astype(np.int64)
         saved.promise(np.array_equal(taken, groups["closed"]), "partitions are not what is closed of the store")
         saved.within(f"{parts}.score", entries["score"], 0, FARTHEST)
-        # What was cut of a partition may have been at or before the threshold: it is in the gap behind the others.
+        # Rows cut from a partition are in the gap behind the others, and may have been at or before the threshold.
         for low, high in (("position", "flag"), ("last", "flag")):
             inside = (entries[low] >= 0) & (entries[low] <= entries[high])
             saved.promise(bool(inside.all()), f"{parts}.{low} is not from 0 to {high!r}")
         self._validate_store(saved, entries, owner)
 
     def _validate_store(self, saved: Saved, parts: Rows, owner: Ints) -> None:
-        """No row is in two partitions: to merge these would never end."""
+        """Check that no row is in two partitions: merging these would never end."""
         stored, groups = saved[f"list{STORE}_length"], saved["groups"]
         begin = (np.cumsum(stored) - stored)[owner]
         before = np.cumsum(parts["flag"]) - parts["flag"]
@@ -107,7 +109,7 @@ class Partitioned(StepDriver):
         assert np.isin(due["position"], ranked).all(), "every live row at or before the threshold is ranked"
 
     def _reach(self, rows: Rows, group: Any) -> npt.NDArray[np.bool_]:
-        """Which of these rows rank at or before the threshold?"""
+        """For each of these rows: does it rank at or before the threshold?"""
         at = (group["threshold"], group["threshold_time"], group["threshold_position"])
         keys = zip(rows["score"], rows["time"], rows["position"], strict=True)
         return np.array([key >= at for key in keys], bool)

@@ -1,4 +1,4 @@
-"""What recomputation says of rows: how they are ranked. Windows and emit are those of `core/plain.py`."""
+"""Recomputation for rows: it defines how rows are ranked. Windows and emit are those of `core/plain.py`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from skyband.problems.rows.operator import DENSE, RECENT, Batch, Spec
 
 
 class Row(NamedTuple):
+    """A row in numbers."""
+
     score: float
     time: int  # what the window measures
     position: int
@@ -26,6 +28,8 @@ def best_first(row: Row) -> tuple[float, int, int]:
 
 
 class Recompute(Recomputing[Batch, Row, Row, Answer]):
+    """The oracle of all algorithms for rows."""
+
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec.window, spec.k, spec.emit, Row._make, Row._make)
         self.spec = spec

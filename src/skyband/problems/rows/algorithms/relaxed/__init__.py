@@ -23,7 +23,7 @@ NAME = "relaxed"
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """The k-skyband of n rows in random order has k (1 + H_n - H_k) rows, about k (1 + ln(n/k))."""
+    """On random order, the k-skyband of n rows has k (1 + H_n - H_k) rows, about k (1 + ln(n/k))."""
     if spec.window.endless:
         return min(spec.k, window_rows)
     return min(window_rows, spec.k * (1 + math.log(max(1.0, window_rows / spec.k))))
@@ -32,7 +32,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 def open(
     spec: Spec, *, block: Count = 32768, slack: Count = 64, initial_room: Count = 1024, gamma: Growth | None = None
 ) -> Relaxed | Skyband:
-    """With gamma it goes row by row, as published, and prunes at (1 + gamma) times the candidates of the last time."""
+    """With `gamma` it takes row by row, as published, and prunes at (1 + gamma) times the candidates left last time."""
     if gamma is not None:
         return Skyband(spec, RELAXED, gamma=gamma, initial_room=initial_room)
     return Relaxed(spec, block=block, slack=slack, initial_room=initial_room)

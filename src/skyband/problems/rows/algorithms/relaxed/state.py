@@ -1,6 +1,6 @@
-"""The state of the relaxed k-skyband: of each group its band, its recent rows and its last answer.
+"""The state of the relaxed k-skyband: each group has its band, its recent rows and its last answer.
 
-It does not prune one row at a time: it looks through a block of rows from its end (kernels/pushing.py).
+It prunes a block of rows at a time, going backwards from the block's end: see kernels/pushing.py.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ BANDS, RECENT = "band", "recent"  # the names of the lists
 
 
 class Relaxed(WindowDriver):
+    """The operator, which takes rows in blocks."""
+
     def __init__(
         self,
         spec: Spec,
@@ -34,9 +36,9 @@ class Relaxed(WindowDriver):
         initial_room: int = 1024,
         budget: tuple[float, int, int] = (0.0, 0, 0),
     ) -> None:
-        """It takes `block` rows at a time, and prunes a group of s rows again when it holds 2 s + `slack`.
+        """It takes `block` rows at a time. A group that has s rows after pruning is pruned again at 2 s + `slack` rows.
 
-        `budget`: how much error is allowed, and how it is spent; see `budgeted`.
+        `budget` has the last three fields of `Config`, for `budgeted`.
         """
         super().__init__(spec, initial_room)
         clock, every = self._windows, spec.window.every if self._numbered else 0
@@ -47,7 +49,7 @@ class Relaxed(WindowDriver):
 
     def rows_held(self) -> int:
         state = self._state
-        # With changes a row that was shown is held until it is seen leaving; most rows shown are counted twice here.
+        # With changes, a row that was shown is held until it leaves; most rows shown are counted twice here.
         lists = (
             (state.groups, state.recent, state.shown) if takes_back(self.spec.emit) else (state.groups, state.recent)
         )
@@ -90,12 +92,12 @@ class Relaxed(WindowDriver):
     # -- inside ---------------------------------------------------------------------------------------------------
 
     def _expired(self, g: int) -> int:
-        """Rows of group g with this time or an earlier one have left the window."""
+        """The latest time of group g's rows that have left the window."""
         now = int(self._arrivals()[g]) - 1 if self._numbered else int(self._clock[NOW])
         return int(expired_at(now, self._config))
 
     def _new_spent(self, groups: int) -> npt.NDArray[Any]:
-        """What new groups have spent of their error, which is nothing; without an error there is nothing to count."""
+        """The spent error of new groups, which is nothing; empty if the query allows no error."""
         return np.full(groups if self._config.error > 0 else 0, np.array((0, 0, -np.inf), SPENT))
 
     def _know_groups(self, count: int) -> None:
@@ -129,7 +131,7 @@ class Relaxed(WindowDriver):
             self._make_room()
 
     def _fit_work(self) -> None:
-        """Make the scratch long enough for a block and the recent rows of any group before it."""
+        """Make the scratch space long enough for the recent rows of any group and a block."""
         carried = int(self._state.recent["length"].max(initial=0))
         if len(self._work.score) < self._config.block + carried:
             self._work = new_work(self._config, 2 * carried)

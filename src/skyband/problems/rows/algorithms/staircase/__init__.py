@@ -20,7 +20,7 @@ NAME = "staircase"
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """It holds the k-skyband and, on average, half of the rows that may wait."""
+    """The k-skyband and, on average, half of the rows that may wait."""
     return min(window_rows, (1 + best_growth(spec.k) / 2) * skyband_rows(spec, window_rows))
 
 

@@ -1,9 +1,9 @@
 """The compiled steps of the k-skyband with its k-staircase.
 
-The staircase lies in the skyband itself. A row's field `last` is its stair: the k-th latest time among the row and
-those that ranked before it when the staircase was last built. Stairs only rise from the best row to the worst. A new
-row that ranks behind a stair and is not later than it is dominated: k better rows outlive it. A row put in since has
-the stair of the row before it, which is not too late for it either.
+The skyband has the staircase in it. A row's field `last` is its stair: the k-th latest time among the row and those
+that ranked before it when the staircase was last built. Stairs rise from the best row to the worst. A new row that
+ranks behind a stair and is not later than it is dominated: k better rows outlive it. A row inserted since then gets the
+stair of the row before it, which is not too late for it either.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ from skyband.windows import NEVER
 
 BAND, GATHERED = 0, 1  # the lists of a group
 
-NO_STAIR = -2 * NEVER  # fewer than k rows up to here: nothing is dominated
+NO_STAIR = -2 * NEVER  # the stair if there are fewer than k rows up to here: no row is dominated
 
 
 class Staircase(NamedTuple):
-    growth: float  # the skyband is built anew when so many times its rows have come since
+    """The kind of this algorithm, for `step_kernels.steps`."""
+
+    growth: float  # the skyband is rebuilt when this many times its rows have been added
 
 
 FIELDS: dict[str, int | float] = {
     "limit": -2 * NEVER,  # rows before it have left the window
-    "built": 0,  # rows of the skyband when it was last built
-    "best": -np.inf,  # no row gathered has a higher score
+    "built": 0,  # the size of the skyband when it was last built
+    "best": -np.inf,  # the highest score of the gathered rows
 }
 
 
@@ -42,10 +44,10 @@ FIELDS: dict[str, int | float] = {
 def take_row(kind, g, score, time, position, config, pool, state):
     group, band = state.groups[g], state.lists[BAND, g]
     rows, start, n = pool.rows, first_row(band), band.length
-    # Room between the answer and the rows gathered: k rows have to expire before one of these can be in it.
+    # A margin between the answer and the gathered rows: k rows must expire before a gathered row can be in the answer.
     near = 2 * config.k
     if n > near and score < rows[start + near].score and time > rows[start + n - 1].last:
-        rank = n  # or at least behind `near`; and above all stairs
+        rank = n  # any rank behind `near` will do; the row is later than all stairs
     else:
         rank = rank_of(pool, band, score, time, position)
         stair = rows[start + rank - 1].last if rank > 0 else NO_STAIR
@@ -55,7 +57,7 @@ def take_row(kind, g, score, time, position, config, pool, state):
             insert(pool, band, rank, config.k, score, time, position)
             pool.rows[first_row(band) + rank].last = stair
     if rank < config.k:
-        # What left the first k is at most the oldest of them: looking for it too early does no harm.
+        # A row that left the first k may have been the oldest. Then `oldest` is too early, which does no harm.
         group.oldest = min(group.oldest, time)
     elif rank >= near:
         push_back(pool, state.lists[GATHERED, g], score, time, position, ZERO)
@@ -90,7 +92,7 @@ def oldest_of(band, k, pool):
 
 @allocating
 def build(g, limit, config, pool, state):
-    """Algorithm 4: merge the rows gathered into the skyband, without what is expired or dominated; set all stairs."""
+    """Algorithm 4: merge the gathered rows into the skyband, drop expired and dominated rows, and set all stairs."""
     group, band, gathered = state.groups[g], state.lists[BAND, g], state.lists[GATHERED, g]
     rows, k, latest = pool.rows, config.k, state.latest
     m, n = band.length, gathered.length
@@ -102,7 +104,7 @@ def build(g, limit, config, pool, state):
     gap = ((1 << c) - m - n) >> 1
     kept, in_heap = ZERO, ZERO
     while i < end_i or j < end_j:
-        # `latest` has the k latest times of rows kept, which are all that rank before the next one and may dominate it.
+        # `latest` has the k latest times of the rows kept so far, which are those that may dominate the next one.
         if j == end_j or (i < end_i and ranks_before(rows[i], rows[j])):
             row = rows[i]
             i += 1
@@ -123,7 +125,8 @@ def build(g, limit, config, pool, state):
 
 @kernel
 def build_all(g, config, pool, state):
-    """Build the skyband of every group that has gathered rows, from group g on; return where room ran short."""
+    """Build the skybands of group g and later ones that have gathered rows. Returns the group at which room ran short,
+    or the number of groups."""
     while g < len(state.groups):
         group, gathered = state.groups[g], state.lists[GATHERED, g].length
         if gathered > 0:

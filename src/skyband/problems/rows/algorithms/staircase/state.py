@@ -1,4 +1,4 @@
-"""The state of the k-staircase: of each group the k-skyband with its stairs, and the rows gathered since."""
+"""The state of the k-staircase: each group has the k-skyband with its stairs, and the rows gathered since."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from skyband.problems.rows.operator import Spec
 
 
 def best_growth(k: int) -> float:
-    """How many times the skyband's rows may come before it is built anew, for the least cost per row.
+    """The growth at which rebuilding the skyband costs least per row, as a multiple of its size.
 
-    For k = 1 the paper's analysis needs a constant beside log k, which we take to be 1.
+    For k = 1 the paper's analysis needs a constant instead of log k; we take 1.
 
     >>> round(best_growth(100), 2)
     5.45
@@ -27,11 +27,11 @@ def best_growth(k: int) -> float:
 
 
 class Stairs(StepDriver):
-    """The k-skyband with its staircase, and rows gathered since it was built."""
+    """The operator: k-skybands with staircases, and the rows gathered since these were built."""
 
     def __init__(self, spec: Spec, *, initial_room: int = 1024) -> None:
         super().__init__(spec, Staircase(best_growth(spec.k)), lists=2, fields=FIELDS, initial_room=initial_room)
-        self._repeats = False  # no row is in both lists, so there is no need to look for such
+        self._repeats = False  # no row is in both lists
 
     def check(self) -> None:
         super().check()
@@ -60,7 +60,7 @@ class Stairs(StepDriver):
 
     def _ask(self) -> HeldIndex:
         if self._held is None:
-            # The rows gathered have to be ranked once, whether now or later.
+            # The gathered rows must be ranked once, now or later.
             g = 0
             while (g := build_all(g, self._config, self._pool, self._state)) < len(self._state.groups):
                 self._pool = slabs.grown_pool(self._pool, len(self._pool.rows))

@@ -1,4 +1,4 @@
-"""The compiled steps of tied ranks: one ranked list a group, and an answer that ends where a rank does."""
+"""The compiled steps of tied ranks: one ranked list a group, and answers that show all rows of rank k or better."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from skyband.windows import NEVER
 
 
 class TiedKind(NamedTuple):
+    """The kind of this algorithm, for `step_kernels.steps`."""
+
     ties: int  # RANK or DENSE
-    slack: int  # a list is pruned when it has twice the rows that were left last time, and so many
+    slack: int  # a list is pruned when it has twice the rows left last time and this many more
 
 
-FIELDS: dict[str, int | float] = {"limit": 0}  # the list is pruned when it has so many rows; 0: nothing was held yet
+FIELDS: dict[str, int | float] = {"limit": 0}  # the list is pruned when it has this many rows; 0: not known yet
 
 
 @inlined
 def next_rank(ties, rank, rows, start, r):
-    """The rank of row r of the ranked list at `start`, if the one before it has this rank."""
+    """The rank of row r of the ranked list at `start`, given the rank of the row before it."""
     if r > 0 and rows[start + r].score == rows[start + r - 1].score:
         return rank
     return rank + 1 if ties == DENSE else r + 1
@@ -45,14 +47,14 @@ def rows_shown(ties, k, pool, band):
 
 @part
 def prune(band, ties, k, pool, latest):
-    """Drop the rows that k strictly better ones outlive; with dense ranks, that rows of k better scores outlive.
+    """Drop the rows that k strictly better rows outlive; with dense ranks, that rows of k better scores outlive.
 
-    `latest` has the k latest times of better rows; with dense ranks, of better scores the latest time each.
+    `latest` has the k latest times of better rows; with dense ranks, it counts only the latest time of each score.
     """
     rows, start = pool.rows, first_row(band)
     kept, in_heap, r, end = ZERO, ZERO, start, start + band.length
     while r < end:
-        score, newest, first = rows[r].score, rows[r].time, kept  # of equal scores the latest comes first
+        score, newest, first = rows[r].score, rows[r].time, kept  # among equal scores the latest row comes first
         while r < end and rows[r].score == score:
             if in_heap < k or rows[r].time > latest[0]:
                 rows[start + kept] = rows[r]
@@ -96,7 +98,7 @@ def drop_rows(kind, g, limit, config, pool, state):
 
 @inlined
 def show_tied(kind, g, at, order, config, pool, state, out):
-    """Write group g's answer, or how it differs from the one shown before."""
+    """Write group g's answer, or its difference from the last one."""
     answer, shown, written, rows = state.lists[0, g], state.shown[g], state.clock, pool.rows
     n, start = rows_shown(kind.ties, config.k, pool, answer), first_row(answer)
     if takes_back(config.emit):
@@ -118,7 +120,7 @@ def show_tied(kind, g, at, order, config, pool, state, out):
 
 @part
 def write_missing(g, at, order, ties, rows, a, n, b, m, change, written, out):
-    """Write the n rows of the ranked list at a that are not among the m of the one at b, with their ranks."""
+    """Write the rows of the ranked list at a, n rows, that are not in the list at b, m rows, with their ranks."""
     i, rank = 0, ZERO
     for r in range(n):
         rank = next_rank(ties, rank, rows, a, r)

@@ -1,4 +1,4 @@
-"""The state of tied ranks: of each group one ranked list of the rows that may still be shown."""
+"""The state of tied ranks: each group has one ranked list of the rows that an answer may still show."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from skyband.problems.rows.operator import DENSE, Spec
 
 
 class Tied(StepDriver):
+    """The operator. Its answers have all rows of rank k or better, which may be more than k."""
+
     def __init__(self, spec: Spec, *, slack: int, initial_room: int) -> None:
         super().__init__(spec, TiedKind(spec.ties, slack), fields=FIELDS, initial_room=initial_room)
 

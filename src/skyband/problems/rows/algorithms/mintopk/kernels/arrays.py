@@ -14,49 +14,51 @@ from skyband.kernels.slabs import CLASSES, HEADER, NONE
 from skyband.problems.rows.drivers.row_kernels import CLOCKS
 from skyband.windows import NEVER
 
-# What the clock array holds, beside what it holds of every algorithm.
+# The entries of the clock array that only MinTopK has.
 CLOSED = CLOCKS  # windows with a smaller index have closed
 NEXT = CLOCKS + 1  # the earliest open window that has something to show, or NEVER
-TOTAL = CLOCKS + 2  # rows held
+TOTAL = CLOCKS + 2  # the number of rows held
 FREE_CELL = CLOCKS + 3  # the first free cell, or NONE
-WANTED = CLOCKS + 4  # pool entries wanted beyond what is needed in any case, and a free cell for every group
-STEPS = CLOCKS + 5  # rows that closing windows has merged or looked at, so far
+WANTED = CLOCKS + 4  # pool entries wanted beyond `room_needed`; if not 0, also a free cell for every group
+STEPS = CLOCKS + 5  # how many rows closing windows has merged or visited so far
 ALL_CLOCKS = CLOCKS + 6
 
-MANY = 4  # rows of one pane are taken group by group when there are so many times k of each
+MANY = 4  # rows of one pane are taken together when each group has this many times k of them
 
 
 class Config(NamedTuple):
+    """The query, as the loops need it."""
+
     k: int
-    limit: int  # a cell is cut back to its k best when it holds so many rows
+    limit: int  # with this many rows, a cell is cut to its k best
     lateness: int  # NEVER: rows do not move the watermark
     emit: int
 
 
-# The flag of a listed row says whether it was shown, and how many better rows live as long, or longer.
+# The flag of a listed row: whether it was shown, and DOMINATOR times the number of better rows that live as long.
 SHOWN, DOMINATOR = 1, 2
 
-LANES = 16  # scores are counted so many at a time
+LANES = 16  # how many scores are compared at a time
 
-# By group code: what the loops know of a group, and the list of its rows of older panes, best first.
+# By group code: the fields of a group, and the list of its rows of older panes, best first.
 GROUP = np.dtype(
     [
         ("cell", np.int64),  # its first open pane, or NONE
         ("arrivals", np.int64),  # rows so far, if these are numbered
-        ("until", np.int64),  # no row of a closed pane has a later last window
-        ("listed", np.int64),  # no row of the list has a later last window than this; every young row has
-        ("shown", np.int64),  # rows of the last answer,
-        ("stays", np.int64),  # the window until which all of them live
+        ("until", np.int64),  # the latest last window of all rows of closed panes
+        ("listed", np.int64),  # no row of the list has a later last window; every young row has
+        ("shown", np.int64),  # the number of rows of the last answer,
+        ("stays", np.int64),  # the last window in which all of them live,
         ("worst", np.float64),  # and the lowest of their scores
         *HEADER,
     ]
 )
 
-# By group code: the list of its rows of panes that closed lately, best first.
+# By group code: the list of its young rows, which are those of the panes that closed last, best first.
 YOUNG = np.dtype(HEADER)
 
-# An open pane of a group: a list of rows, among them the pane's k best. Up to k = SMALL just these, best first; beyond
-# that it is cheaper to let up to `limit` rows gather, unsorted, and to select the best now and then.
+# An open pane of a group: a list of rows that has the pane's k best. Up to k = SMALL it has only these, best first; for
+# larger k it is cheaper to let up to `limit` rows gather unsorted, and to select the best of them now and then.
 CELL = np.dtype(
     [
         ("group", np.int64),  # NONE: a free cell
@@ -70,38 +72,39 @@ CELL = np.dtype(
 
 @inlined
 def gathers(k):
-    """How many rows a group gathers before its bar is raised; at most 2k of them stay then."""
+    """How many rows a group gathers before its bar is raised. Then at most 2k of them stay."""
     return 3 * (k + 2)
 
 
-# What the panes so far let us expect of the next one. It changes the speed, never the answer.
+# What earlier panes predict about the next one. It affects the speed, never the answer.
 HINT = np.dtype(
     [
-        ("bar", np.float64),  # somewhat more than k rows will reach it,
-        ("rows", np.int64),  # if there are so many
-        ("margin", np.float64),  # how many more are asked for, in square roots of k
+        ("bar", np.float64),  # a score that somewhat more than k rows will probably reach,
+        ("rows", np.int64),  # if the pane has at least this many
+        ("margin", np.float64),  # how many more than k should reach it, in square roots of k
     ]
 )
 MARGIN = 4.0
 
 
 class Work(NamedTuple):
-    """Scratch for kernels. They do not allocate, so numba counts no references, and they run much faster."""
+    """Scratch space for kernels: they do not allocate, so numba counts no references, and they run much faster."""
 
-    counts: npt.NDArray[np.int64]  # to sort rows, by bucket
-    found: npt.NDArray[np.int64]  # rows of a block that reach a threshold
-    # For runs of rows, by group: the score it takes, the rows gathered, and these: `gathers(k)` entries for each group.
+    counts: npt.NDArray[np.int64]  # rows in each bucket, for sorting
+    found: npt.NDArray[np.int64]  # the rows of a block that reach a threshold
+    # For runs of rows, by group: the score that a row must reach, the number of rows gathered, and these rows, with
+    # `gathers(k)` entries for each group.
     bar: npt.NDArray[np.float64]
     gathered: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float64]
-    rows: npt.NDArray[np.int32]  # of the batch
-    some: npt.NDArray[np.float64]  # scores of one group
-    which: npt.NDArray[np.int64]  # and which entries they are
+    rows: npt.NDArray[np.int32]  # their numbers in the batch
+    some: npt.NDArray[np.float64]  # the scores of one group,
+    which: npt.NDArray[np.int64]  # and their entries
     hint: npt.NDArray[np.void]  # one record of type HINT
 
 
 def new_work(config: Config, groups: int) -> Work:
-    """Scratch for runs of rows of so many groups."""
+    """Scratch space for runs of rows of this many groups."""
     room = gathers(config.k)
     return Work(
         np.empty(room + 1, np.int64),
@@ -118,17 +121,17 @@ def new_work(config: Config, groups: int) -> Work:
 
 @inlined
 def room_needed(config, groups, clock):
-    """Pool entries that are enough to admit a row and to close one window of all groups.
+    """How many pool entries suffice to admit a row and to close one window of all groups.
 
-    A slab has at most twice the entries asked for. In the end each group has its rows in a new slab. Before that, panes
-    may move a list between two slabs that have room for all that is due; the next group uses these two again.
+    A slab has at most twice the entries requested. In the end each group has its rows in a new slab. Before that, panes
+    may move a list between two slabs that have room for all due rows; the next group uses these two again.
     """
     return 6 * clock[TOTAL] + 16 * len(groups) + 8 * config.limit + clock[WANTED]
 
 
 @inlined
 def shown_at_most(config, clock):
-    """Output entries that are enough to close one window of all groups: each row may leave, and each may enter."""
+    """How many output entries suffice to close one window of all groups: each row may leave, and each may enter."""
     return 2 * clock[TOTAL] + config.limit
 
 

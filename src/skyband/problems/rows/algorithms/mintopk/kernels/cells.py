@@ -1,4 +1,4 @@
-"""The open panes of a group, a cell each: finding one, making one, and admitting a row to it."""
+"""The open panes of a group. Each is a cell; the loops find one, make one, and admit rows to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import FREE_CELL, T
 
 @part
 def tighten(cell, config, pool, clock):
-    """Cut the cell back to its k best rows; from now on a row has to reach the worst of them."""
+    """Cut the cell to its k best rows. From now on a row must reach the worst of them."""
     clock[TOTAL] -= cell.length - config.k
     select_best(pool.rows, cell.offset, cell.offset + cell.length, config.k)
     cell.length = config.k
@@ -29,7 +29,7 @@ def find_cell(g, pane, groups, cells):
 
 @part
 def new_cell(g, pane, groups, cells, clock):
-    """Make an empty cell the group's first: rows mostly come in order, so the newest pane is looked for most."""
+    """Make an empty cell, the first of its group: rows mostly come in order, so most need the newest pane."""
     cell = clock[FREE_CELL]
     clock[FREE_CELL] = cells[cell].following
     cells[cell].group = g
@@ -42,7 +42,7 @@ def new_cell(g, pane, groups, cells, clock):
 
 @inlined
 def admit(cell, score, time, position, config, pool, clock):
-    """Put a row that reaches the cell's threshold into it."""
+    """Add a row that reaches the cell's threshold."""
     n = cell.length
     if n == cell.capacity:
         reserve(pool, cell, n + 1)

@@ -1,9 +1,9 @@
-"""How MinTopK closes a window: panes that are complete join the group's rows, whose best k are shown.
+"""How MinTopK closes a window: complete panes join the rows of their group, whose best k are shown.
 
-A group has two lists, both best first: one of rows of older panes, and one of young rows, which outlive all of them. A
-pane is merged into the young list, which is short; the young list is merged into the other when two lists would cost
-more. So a slide takes O(k + sqrt(n s)) steps for n rows of a pane and s rows of the list, however many panes a window
-has.
+A group has two lists, both best first: one has the rows of older panes, the other young rows, which outlive all of
+these. A pane is merged into the young list, which is short. The young list is merged into the older one when keeping
+both would cost more. So a slide takes O(k + sqrt(n s)) steps for n rows of a pane and s rows of the list, however many
+panes a window has.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
 from skyband.problems.rows.algorithms.mintopk.kernels.cells import tighten
 from skyband.windows import NEVER
 
-FEW = 6  # a list of so many times the pane's rows is merged with it at once: then no row is held in vain
+FEW = 6  # a list up to this many times as long as the pane is merged with it at once, so that no row is held in vain
 
 
 @kernel
 def close_until(window, shape, config, pool, groups, young, cells, clock, out):
-    """Close every window up to this one that has something to show. False: stopped for lack of room."""
+    """Close every window up to this one that has something to show. Returns False if room ran short."""
     while clock[NEXT] <= window:
         if not has_room(config, pool, groups, clock, out):
             return False
@@ -46,7 +46,7 @@ def close_until(window, shape, config, pool, groups, young, cells, clock, out):
 
 @part
 def close_window(shape, config, pool, groups, young, cells, clock, out):
-    """Close the next window for all groups, and find out which one is next after it."""
+    """Close the next window for all groups, and find the one after it."""
     window = clock[NEXT]
     at = (window + 1) * shape.every
     following = NEVER
@@ -68,7 +68,7 @@ def close_window(shape, config, pool, groups, young, cells, clock, out):
 
 @inlined
 def fetch_ahead(group, pool, cells):
-    """Bring the rows of the group that is next into the cache: with many groups they are not there."""
+    """Prefetch the rows of the next group: with many groups they are not in the cache."""
     for j in range(group.offset, group.offset + group.length, 2):
         prefetch(pool.rows, j)
     if group.cell != NONE:
@@ -79,7 +79,7 @@ def fetch_ahead(group, pool, cells):
 
 @part
 def close_group(g, window, at, shape, config, pool, groups, young, cells, clock, out):
-    """Take in the rows of the window's panes, show the best k, and drop those that no window will show."""
+    """Take the rows of the window's panes, show the best k, and drop rows that no window will show."""
     group, recent = groups[g], young[g]
     panes, more, late = look_at_due(g, window, shape, config, groups, cells)
     if panes == 1 and recent.length == 0 and (late or group.length <= FEW * more):
@@ -88,7 +88,7 @@ def close_group(g, window, at, shape, config, pool, groups, young, cells, clock,
         return
     if late and recent.length > 0:
         unite(group, recent, window - 1, more, config, pool, clock, out)
-    most, best, passed = ZERO, -np.inf, ZERO  # rows of a pane, and the best score of all
+    most, best, passed = ZERO, -np.inf, ZERO  # the most rows of a pane, the best score, and expired rows met
     due = take_due(g, window, groups, cells)
     while due != NONE:
         cell = cells[due]
@@ -110,7 +110,7 @@ def close_group(g, window, at, shape, config, pool, groups, young, cells, clock,
 
 @part
 def close_at_once(g, window, at, shape, config, pool, groups, cells, clock, out):
-    """Close a window with one pane whose group has no young rows: rows are merged, shown and dropped in one go."""
+    """Close a window with one pane, whose group has no young rows: merge, show and drop rows in one pass."""
     group, due = groups[g], take_due(g, window, groups, cells)
     cell = cells[due]
     last = last_window(shape, cell.pane)
@@ -131,7 +131,7 @@ def close_at_once(g, window, at, shape, config, pool, groups, cells, clock, out)
 
 @inlined
 def drop_outlived(window, group, recent, config, pool, clock):
-    """Drop all rows if none is in a later window than this one; with changes, only after they were seen leaving."""
+    """Drop all rows if none is in a later window; with changes, only after the answers have shown that they left."""
     if group.until > window or (takes_back(config.emit) and group.shown > 0):
         return False
     clock[TOTAL] -= group.length + recent.length
@@ -142,7 +142,7 @@ def drop_outlived(window, group, recent, config, pool, clock):
 
 @inlined
 def take_due(g, window, groups, cells):
-    """Take a cell whose pane is in the window out of the group's cells, and return it; NONE: there is none."""
+    """Remove a cell whose pane is in the window from the group's cells, and return it; NONE if there is none."""
     previous, cell = NONE, groups[g].cell
     while cell != NONE and cells[cell].pane >> 1 > window:
         previous, cell = cell, cells[cell].following
@@ -156,7 +156,7 @@ def take_due(g, window, groups, cells):
 
 @inlined
 def look_at_due(g, window, shape, config, groups, cells):
-    """How many panes of the group are in the window, with how many rows, and does the list outlive one of them."""
+    """The number of the group's panes that are in the window, their rows, and whether the list outlives one of them."""
     panes, n, late, cell = ZERO, ZERO, False, groups[g].cell
     while cell != NONE:
         if cells[cell].pane >> 1 <= window:
@@ -177,14 +177,15 @@ def free_cell(cell, pool, cells, clock):
 
 @part
 def rank_pane(cell, last, group, config, pool, clock):
-    """Rank a cell's rows, give each its last window and its count of better rows that live as long; return how many."""
+    """Rank a cell's rows, and set the last window of each and its count of better rows that live as long. Returns the
+    number of rows."""
     if cell.length > config.k:
         tighten(cell, config, pool, clock)
     start, n, rows = cell.offset, cell.length, pool.rows
     if not is_best_first(rows, start, start + n):
         sort_best_first(rows, start, start + n)
     if last == NEVER and group.length >= config.k:
-        # Nothing leaves the list: what ranks after k of its rows is never shown.
+        # No row leaves the list, so a row that ranks after k of its rows is never shown.
         while n > 0 and ranks_before(rows[group.offset + config.k - 1], rows[start + n - 1]):
             n -= 1
         clock[TOTAL] -= cell.length - n
@@ -195,9 +196,9 @@ def rank_pane(cell, last, group, config, pool, clock):
 
 @part
 def take_pane(cell, n, last, window, late, more, group, recent, config, pool, clock, out):
-    """Take in a cell's n ranked rows, whose last window is `last`; `more` rows of the group follow.
+    """Take a cell's n ranked rows, whose last window is `last`. `more` rows of the group follow.
 
-    If one of the panes is `late`, all of them go to the list, and no row is young.
+    If one of the panes is `late`, all of them go to the older list, and no row is young.
     """
     outlive = last > group.until
     group.until = max(group.until, last)
@@ -213,7 +214,7 @@ def take_pane(cell, n, last, window, late, more, group, recent, config, pool, cl
 
 @part
 def unite(group, recent, gone, more, config, pool, clock, out):
-    """Make one list of the group's two, with the rows that windows after `gone` may show, and room for `more` rows."""
+    """Merge the group's two lists. Keep the rows that windows after `gone` may show, and room for `more` rows."""
     if group.length == 0:
         give_slab(pool, group)
         group.offset, group.length, group.capacity = recent.offset, recent.length, recent.capacity
@@ -233,27 +234,27 @@ def merge_silently(older, start, n, last, outlive, gone, more, config, pool, clo
 
 @part
 def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tally, config, pool, clock, out):
-    """Merge into a list n rows from `start` on, both best first, without those that no window after `gone` will show.
+    """Merge the n rows from `start` on into a list, both best first, and drop rows that no window after `gone` will
+    show.
 
-    Either the last window of all n rows is `last`, or the list's rows have earlier ones; if the n rows `outlive` the
-    list, both hold. A row is outlived when k better rows have its last window or a later one: they are enough for every
-    window it is in. Each row has already counted those of its own list. With changes, a row that was shown just now
-    stays until it is seen leaving. The list's slab gets room for `more` rows. If it `shows`, the loop emits the best k
-    live rows on its way.
+    Either `last` is the last window of all n rows, or the rows of the list have earlier last windows; if the n rows
+    `outlive` the list, both hold. A row is outlived if k better rows have its last window or a later one: these k rows
+    suffice for every window that it is in. Each row has already counted such rows of its own list. With changes, a row
+    that the last answer showed stays until an answer has shown that it left. The list's slab gets room for `more` rows.
+    With `shows`, the loop also emits the best k live rows.
     """
     k, rows, changes = config.k, pool.rows, takes_back(config.emit)
     before = older.length + n
-    c = size_class(before + more + 1)  # one more, where a row is written that does not stay
+    c = size_class(before + more + 1)  # one more, because a row that does not stay is written, too
     new = take_slab(pool, c)
-    # Indices without a sign, as in gathering.py.
+    # Unsigned indices, as in gathering.py.
     a, b, to = np.uint64(older.offset), np.uint64(start), np.uint64(new)
     end_a, end_b = a + np.uint64(older.length), b + np.uint64(n)
     better, longer = ZERO, ZERO  # so far: rows of the n, and rows of the list that live as long as those
-    # Once k rows that outlive the list are merged, every row of the list behind them is outlived.
+    # Once k rows that outlive the list are merged, all following rows of the list are outlived.
     outlives_all = outlive and n >= k and not changes
     while b < end_b or (a < end_a and not outlives_all):
-        # The processor cannot guess which list is next, nor whether the row stays: where it matters, there is no
-        # branch.
+        # The processor can predict neither which list is next nor whether the row stays, so neither is a branch.
         from_list = (b == end_b) | ((a < end_a) & ranks_before(rows[a], rows[b]))
         row = rows[choose(from_list, a, b)]
         lives_until, mark = row.last, row.flag
@@ -279,13 +280,13 @@ def merge(older, start, n, last, outlive, gone, more, shows, g, window, at, tall
 
 @part
 def show(g, window, at, group, recent, config, pool, clock, out):
-    """Emit the k best live rows of both lists. Returns how many of the rows it met have left the window."""
+    """Emit the k best live rows of both lists. Returns how many expired rows it met."""
     k, rows, changes, one = config.k, pool.rows, takes_back(config.emit), np.uint64(1)
     a, b = np.uint64(group.offset), np.uint64(recent.offset)
     end_a, end_b = a + np.uint64(group.length), b + np.uint64(recent.length)
     tally = start_emitting(group, config, clock)
     while (tally[0] < k or (changes and tally[1] < group.shown)) and (a < end_a or b < end_b):
-        # Most rows shown come from the list: the processor guesses this branch well, and reads the next row meanwhile.
+        # Most rows shown come from the older list, so the processor predicts this branch well and reads ahead.
         row = rows[a]
         if b < end_b and (a == end_a or not ranks_before(row, rows[b])):
             row = rows[b]
@@ -299,14 +300,14 @@ def show(g, window, at, group, recent, config, pool, clock, out):
     return end_emitting(group, tally, config, clock, out)
 
 
-# -- emitting the whole answer, what is new in it, or how it differs from the last one. A tally has, so far: live rows;
-# rows met that were shown last; where the next that leaves and the next that enters are written; until when all shown
-# live; the score of the last of them; and rows met that have left the window.
+# -- emitting the whole answer, what is new in it, or its difference from the last one. A tally has, so far: the number
+# of live rows; of rows met that were in the last answer; where the next leaving row and the next entering row are
+# written; the last window in which all shown rows live; the score of the last of them; and the number of expired rows.
 
 
 @inlined
 def may_differ(group, window, best, config):
-    """May the answer differ from the last one? It does not if it had k rows, all of them live, and none is better."""
+    """May the answer differ from the last one? Not if that had k rows, all of them live, and no new row is better."""
     return group.shown < config.k or group.stays < window or not best < group.worst
 
 
@@ -317,7 +318,8 @@ def emit_nothing():
 
 @inlined
 def start_emitting(group, config, clock):
-    """Leaving comes before entering, and the loop meets both by rank: it writes entries behind all that may leave."""
+    """Start a tally. Leaving rows come first in the output, so entering rows are written behind the most that may
+    leave."""
     leave = np.uint64(clock[OUT])
     enter = leave + np.uint64(group.shown if takes_back(config.emit) else 0)
     return ZERO, ZERO, leave, enter, ZERO + NEVER, -np.inf, ZERO
@@ -325,7 +327,7 @@ def start_emitting(group, config, clock):
 
 @inlined
 def emit_row(row, mark, g, window, at, tally, config, out):
-    """Emit what the next row by rank changes; return its new flag, and the tally."""
+    """Emit the next row by rank, if the answer changes with it. Returns its new flag, and the tally."""
     rank, shown_rank, leave, enter, stays, worst, left = tally
     was_shown = mark & SHOWN
     shown_rank += was_shown
@@ -348,7 +350,7 @@ def emit_row(row, mark, g, window, at, tally, config, out):
 
 @inlined
 def end_emitting(group, tally, config, clock, out):
-    """Close the gap between what leaves and what enters. Returns how many of the rows met have left the window."""
+    """Close the gap between leaving and entering rows in the output. Returns how many expired rows were met."""
     rank, _, leave, enter, stays, worst, left = tally
     if takes_back(config.emit):
         first = np.uint64(clock[OUT] + group.shown)

@@ -1,8 +1,8 @@
-"""Many rows of one pane, of many groups, taken together.
+"""Takes many rows of one pane and of many groups together.
 
-Each group has a buffer, and a bar that a row has to reach to get there. Putting a row there takes no branch: in random
-order a third of the rows reach the bar, and the processor cannot guess which. When a buffer is full, its bar is raised
-and the rows below it go. The rows that are left at the end, which are few, are ranked once.
+Each group has a buffer, and a bar that a row must reach to get there. Adding a row takes no branch: in random order a
+third of the rows reach the bar, and the processor cannot predict which. When a buffer is full, its bar is raised, and
+the rows below it are dropped. The few rows that are left in the end are ranked once.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
 from skyband.problems.rows.algorithms.mintopk.kernels.cells import admit, find_cell, new_cell
 from skyband.problems.rows.drivers.row_kernels import UNRANKED
 
-CROWDED = 32  # rows in the bucket of a row, on average: then it is cheaper to sort them all
+CROWDED = 32  # with more rows per bucket than this, on average, dealing into buckets does not pay
 
 
 @inlined
 def has_room_for_run(config, pool, groups, cells, clock):
-    """Is there room for k rows more and a cell more of every group? If not, ask for it."""
+    """Is there room for k more rows and one more cell of every group? If not, request it."""
     free, cell = 0, clock[FREE_CELL]
     while cell != NONE and free < len(groups):
         free += 1
@@ -46,7 +46,7 @@ def has_room_for_run(config, pool, groups, cells, clock):
 
 @part
 def take_run(score, time, group, first, i, end, pane, config, pool, groups, cells, clock, work):
-    """Take rows [i, end), all of one pane: there are many of each group."""
+    """Take rows [i, end), which are all of one pane and many for each group."""
     for g in range(len(groups)):
         index = find_cell(g, pane, groups, cells)
         work.bar[g] = cells[index].threshold if index != NONE else -np.inf
@@ -71,15 +71,14 @@ def take_run(score, time, group, first, i, end, pane, config, pool, groups, cell
 
 @part
 def gather(score, time, group, i, end, config, work):
-    """Put rows that reach their group's bar into its buffer. Returns how many rows have no score."""
+    """Put rows that reach their group's bar into its buffer. Returns the number of rows without a score."""
     bar, count, scores, rows, room = work.bar, work.gathered, work.scores, work.rows, np.uint64(gathers(config.k))
     unranked = 0
     for r in range(np.uint64(i), np.uint64(end)):
-        # Indices without a sign: numba looks twice at an index that might be negative, which more than doubles the
-        # time.
+        # Unsigned indices: numba adds a check for an index that might be negative, which more than doubles the time.
         g, s = np.uint64(group[r]), score[r]
         n = np.uint64(count[g])
-        scores[g * room + n], rows[g * room + n] = s, r  # overwritten by the next one unless this one counts
+        scores[g * room + n], rows[g * room + n] = s, r  # the next row overwrites this one unless it counts
         n += np.uint64(s >= bar[g])
         count[g] = n
         unranked += s != s
@@ -90,9 +89,9 @@ def gather(score, time, group, i, end, config, work):
 
 @part
 def raise_bar(g, n, k, room, time, work):
-    """Raise the bar of a group that has gathered n rows, and drop what is below it; return how many rows are left.
+    """Raise the bar of a group that has gathered n rows, drop the rows below it, and return how many are left.
 
-    At least the k best are left, and at most twice as many.
+    At least the k best rows are left, and at most twice as many.
     """
     low = g * room
     scores, rows, some = work.scores[low : low + room], work.rows[low : low + room], work.some
@@ -118,7 +117,7 @@ def raise_bar(g, n, k, room, time, work):
 def third_smallest_of_maxima(scores):
     """A score that at least k of 3 (k + 2) scores reach, and hardly ever many more, without sorting.
 
-    The scores are taken in k + 2 parts of three. It is the third smallest maximum of a part, so k maxima reach it.
+    It divides the scores into k + 2 parts of three, and takes the third smallest maximum of a part: k maxima reach it.
     """
     third = len(scores) // 3
     first, second, last = scores[:third], scores[third : 2 * third], scores[2 * third :]
@@ -134,7 +133,7 @@ def third_smallest_of_maxima(scores):
 
 @inlined
 def pad(some, n):
-    """Fill the last lanes behind n scores with a score that exceeds none; return how many there are then."""
+    """Fill the lanes behind n scores with -inf, which exceeds none. Returns the number of scores then."""
     lanes = (n + LANES - 1) // LANES * LANES
     for j in range(n, lanes):
         some[j] = -np.inf
@@ -143,13 +142,13 @@ def pad(some, n):
 
 @part
 def keep_best(g, n, k, room, time, work):
-    """Keep exactly the k best of n rows, more than k, in a group's buffer, and make the worst of them its bar."""
+    """Keep exactly the k best of n > k rows in a group's buffer, and make the worst of them its bar."""
     low, scores, rows, some, latest = g * room, work.scores, work.rows, work.some, work.which
     for j in range(n):
         some[j] = scores[low + j]
     bar = largest(some[:n], k - 1)
     spare = k - exceeding(scores[low : low + n], bar)
-    # Among rows at the bar it keeps the most recent ones, which mostly come last.
+    # Among rows at the bar it keeps the most recent, which mostly come last.
     found = 0
     for j in range(low + n - 1, low - 1, -1):
         if scores[j] == bar and (found < spare or is_later(time, rows[j], latest[spare - 1])):
@@ -171,7 +170,7 @@ def keep_best(g, n, k, room, time, work):
 
 @inlined
 def is_later(time, a, b):
-    """Is row a later than row b? Without times rows count in the order they came in."""
+    """Is row a later than row b? Without times, the order of arrival decides."""
     if len(time) and time[a] != time[b]:
         return time[a] > time[b]
     return a > b
@@ -179,7 +178,7 @@ def is_later(time, a, b):
 
 @part
 def select_gathered(g, k, time, work):
-    """Write to `which` where a group's k best rows are, in any order; return how many that is."""
+    """Write the entries of a group's k best rows to `which`, in any order. Returns their number."""
     n, low = work.gathered[g], g * gathers(k)
     if n > k:
         n = keep_best(g, n, k, gathers(k), time, work)
@@ -190,7 +189,8 @@ def select_gathered(g, k, time, work):
 
 @part
 def deliver(n, cell, time, before, first, config, pool, clock, work):
-    """Put n gathered rows, those that `which` names, into a cell. By count, `before + r` of its group came before r."""
+    """Put n gathered rows, whose entries are in `which`, into a cell. By count, `before + r` rows of the group came
+    before row r."""
     k, scores, rows, which = config.k, work.scores, work.rows, work.which
     if cell.length > 0:
         for j in which[:n]:
@@ -214,12 +214,12 @@ def deliver(n, cell, time, before, first, config, pool, clock, work):
 
 @part
 def rank_gathered(low, n, k, time, work):
-    """Write to `which` where the best k of n gathered rows are, best first; return how many that is."""
+    """Write the entries of the best k of n gathered rows to `which`, best first. Returns their number."""
     scores, some, which = work.scores[low : low + n], work.some, work.which
     for j in range(len(scores)):
         some[j], which[j] = scores[j], NONE
     counted = some[: pad(some, n)]
-    # A row's place is the number of better ones: no branches, and every place is taken unless some scores are equal.
+    # A row's place is the number of better rows: no branches, and every place is taken unless some scores are equal.
     for j in range(len(scores)):
         which[np.uint64(exceeding(counted, scores[j]))] = low + j
     equal = 0
@@ -230,7 +230,7 @@ def rank_gathered(low, n, k, time, work):
 
 @part
 def rank_one_by_one(low, n, k, time, work):
-    """As `rank_gathered`, where scores are equal: from the last row to the first, so most stay where they are put."""
+    """`rank_gathered` if scores are equal. It goes from the last row to the first, so most rows need not move."""
     scores, rows, which = work.scores, work.rows, work.which
     ranked = 0
     for j in range(low + n - 1, low - 1, -1):
@@ -255,9 +255,9 @@ def gathered_before(a, b, scores, rows, time):
 
 @part
 def sort_gathered(low, n, time, work):
-    """Write to `which` where n gathered rows are, best first. False: scores are too unevenly spread for that.
+    """Write the entries of n gathered rows to `which`, best first. Returns False if scores are too unevenly spread.
 
-    It deals rows by score into as many buckets as there are rows, and then swaps neighbours until all are in order.
+    It deals the rows by score into as many buckets as there are rows, and then swaps neighbours until all are in order.
     """
     scores, rows, which, ranked, start = work.scores[low : low + n], work.rows, work.which, work.some, work.counts
     highest, lowest = -np.inf, np.inf
@@ -294,9 +294,10 @@ def sort_gathered(low, n, time, work):
 
 @part
 def gather_pane(score, i, end, bar, config, work):
-    """Gather the rows of [i, end) that reach the bar; where they are many, perhaps not all below the k-th best.
+    """Gather the rows of [i, end) that reach the bar. If they are many, it may leave out some that are not among the k
+    best.
 
-    Rows are in order of time. Returns how many there are, and how many rows have no score.
+    Rows must be in order of time. Returns the number of rows gathered, and of rows without a score.
     """
     scores, rows, none = work.scores, work.rows, work.which[:0]
     n, most, unranked = np.uint64(0), np.uint64(gathers(config.k) - NARROW), 0
@@ -307,7 +308,7 @@ def gather_pane(score, i, end, bar, config, work):
             unranked += block[j] != block[j]
         if reached:
             for j in range(len(block)):
-                scores[n], rows[n] = block[j], low + j  # as in `gather`: overwritten unless it counts
+                scores[n], rows[n] = block[j], low + j  # as in `gather`
                 n += np.uint64(block[j] >= bar)
             if n > most:
                 n = np.uint64(raise_bar(ZERO, np.int64(n), config.k, np.int64(n), none, work))
@@ -318,10 +319,10 @@ def gather_pane(score, i, end, bar, config, work):
 
 @part
 def expect(n, k, rows, missed, hint, work):
-    """Set a score that k of the next pane's rows probably reach and few more, if they are like these.
+    """Predict a score that at least k rows of the next pane will reach, and few more, if they are like these.
 
-    n of `rows` rows were gathered, best first in `which`. In random order the number of rows that reach a score varies
-    by the square root of 2k. The margin starts at nearly three times that, and doubles where a guess has `missed`.
+    n of `rows` rows were gathered; `which` has them, best first. In random order, the number of rows that reach a score
+    varies by the square root of 2k. The margin starts at nearly three times that, and doubles if a prediction `missed`.
     """
     scores, which = work.scores, work.which
     hint.margin = min(2 * hint.margin, np.sqrt(k)) if missed else max(0.95 * hint.margin, MARGIN)

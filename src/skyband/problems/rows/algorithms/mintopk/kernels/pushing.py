@@ -1,7 +1,7 @@
-"""How MinTopK takes rows in.
+"""How MinTopK takes rows.
 
-One loop takes rows by value, with one clock for all groups; the other takes them by count, with a clock for each group.
-Both put a row that may be among the best k of its pane into the pane's cell, and close a window when it is due.
+One loop takes rows by value, with one clock for all groups; the other takes rows by count, with a clock for each group.
+Both put a row that may be among the best k of its pane into the pane's cell, and close windows when they are due.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from skyband.windows import NEVER
 
 @kernel
 def push_by_value(score, time, group, first, i, shape, config, pool, groups, young, cells, clock, out, work):
-    """Take rows from i on; return the first one not taken.
+    """Take rows from i on. Returns the first row not taken.
 
-    `group` is None where there are no groups: numba then compiles the loop without what concerns them.
+    Without groups `group` is None, and numba compiles the loop without the code for groups.
     """
     low, high, pane = 0, 0, 0  # the pane of the last row: [low, high) is empty until there is one
     g, cell = 0, NONE
-    one_by_one = 0  # rows before this one are too few of their pane to be taken together
+    one_by_one = 0  # rows before this one are too few to be taken together
     while i < len(score):
         if group is None and cell != NONE:
-            # Nothing happens at a row of this pane below its threshold, as long as no window comes due.
+            # A row of this pane below its threshold changes nothing, unless a window becomes due.
             due = due_time(shape, config, clock)
             i, clock[NOW], unranked = skip_rows(
                 score, time, i, len(score), cells[cell].threshold, low, min(high, due), clock[NOW]
@@ -109,7 +109,7 @@ def push_by_value(score, time, group, first, i, shape, config, pool, groups, you
 
 @part
 def end_of_run(time, i, low, high, now):
-    """The first row from i on whose time is outside [low, high), and the latest time before it."""
+    """The first row from i on with a time outside [low, high), and the latest time before it."""
     while i + WIDE <= len(time):
         times, outside, latest = time[i : i + WIDE], 0, now
         for j in range(WIDE):
@@ -126,7 +126,7 @@ def end_of_run(time, i, low, high, now):
 
 @inlined
 def due_time(shape, config, clock):
-    """The time of a row that would close the next window."""
+    """The time at which a row closes the next window."""
     if config.lateness == NEVER or clock[NEXT] == NEVER:
         return 2 * NEVER - 1
     return (clock[NEXT] + 1) * shape.every + config.lateness
@@ -134,9 +134,9 @@ def due_time(shape, config, clock):
 
 @kernel
 def push_by_count(score, group, first, i, shape, config, pool, groups, young, cells, clock, out, work, sample):
-    """Take rows from i on; return the first one not taken. Each group has its own count, and so its own windows.
+    """Take rows from i on. Returns the first row not taken. Each group counts its own rows, and so has its own windows.
 
-    `group` is None where there are no groups, `sample` where k is too small for it to be of use.
+    `group` is None without groups, and `sample` is None if k is so small that sampling does not pay.
     """
     while i < len(score) and has_room(config, pool, groups, clock, out):
         g = 0 if group is None else group[i]
@@ -154,8 +154,8 @@ def push_by_count(score, group, first, i, shape, config, pool, groups, young, ce
 
 @part
 def fill_cell(score, first, start, end, g, pane, config, pool, groups, cells, clock, work, sample):
-    """Admit those of rows [start, end), all arrivals of group g in one pane, that reach the cell's threshold."""
-    before, found = groups[g].arrivals - start, work.found  # of row j, before + j rows came earlier
+    """Take rows [start, end), all of group g and in one pane: admit those that reach the cell's threshold."""
+    before, found = groups[g].arrivals - start, work.found  # before + j rows of the group came before row j
     index = find_cell(g, pane, groups, cells)
     if index == NONE:
         index = new_cell(g, pane, groups, cells, clock)
@@ -175,7 +175,7 @@ def fill_cell(score, first, start, end, g, pane, config, pool, groups, cells, cl
 
 @part
 def fill_at_once(score, before, first, start, end, cell, config, pool, clock, work, sample):
-    """Fill an empty cell with the k best of rows [start, end), ranked once, from those that reach a guessed score.
+    """Fill an empty cell with the k best of rows [start, end): guess a score that they reach, and rank those that do.
 
     It guesses from the pane before, or from a sample. If fewer than k rows reach the guess, it guesses again.
     """

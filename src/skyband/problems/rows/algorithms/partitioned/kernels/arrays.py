@@ -1,4 +1,4 @@
-"""The arrays of `partitioned`: the lists and the fields of a group, and the threshold that divides them."""
+"""The arrays of `partitioned`: the lists and the fields of a group, and the threshold between them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ EXPIRY = 1  # the same rows in order of time
 STORE = 2  # closed partitions, oldest first, each best first, with gaps between them; then the one that is filling
 PARTS = 3  # one record for each closed partition, as below
 
-# What the record of a partition holds, in the fields of a row.
-#   score     rows that came while it was filling
+# The record of a closed partition, in the fields of a row.
+#   score     how many rows came while it was filling
 #   time      the largest time seen when it closed
-#   position  how many of its rows rank at or before the threshold, when that was lowered last or it closed
-#   last      rows it has
-#   flag      rows of the store it takes up: those, and the gap behind them
+#   position  how many of its rows ranked at or before the threshold when that was last lowered, or when it closed
+#   last      the number of its rows
+#   flag      the entries of the store that it occupies: its rows, and the gap behind them
 
-LOWEST = -2 * NEVER  # the threshold's time when every row ranks before it
+LOWEST = -2 * NEVER  # the threshold's time if every row ranks before it
 
 FIELDS: dict[str, int | float] = {
     "limit": LOWEST,  # rows before it have left the window
     "latest": -NEVER,  # the largest time seen
     "start": -NEVER,  # the largest time seen when the last partition closed
-    "closed": 0,  # rows of the store that closed partitions take up
-    "came": 0,  # rows that came while these were filling
-    "partition": 0,  # the next one is closed when it has so many rows
-    "best": -np.inf,  # no live row after the threshold of the partition that is filling has a higher score
-    "entered": 1,  # has a row reached the threshold since it was lowered last? If not, `position` of partitions stands
+    "closed": 0,  # the entries of the store that closed partitions occupy
+    "came": 0,  # how many rows came while these were filling
+    "partition": 0,  # the filling partition is closed when it has this many rows
+    "best": -np.inf,  # an upper bound of the scores of live rows of the filling partition that rank after the threshold
+    "entered": 1,  # has a row reached the threshold since it was last lowered? If not, `position` is still valid
     "threshold": -np.inf,  # its score, time and position
     "threshold_time": LOWEST,
     "threshold_position": -1,
@@ -40,7 +40,7 @@ FIELDS: dict[str, int | float] = {
 
 @inlined
 def reaches_threshold(group, score, time, position):
-    """Does the row with these three rank at or before the threshold?"""
+    """Does a row with this score, time and position rank at or before the threshold?"""
     if score != group.threshold:
         return score > group.threshold
     if time != group.threshold_time:

@@ -1,11 +1,10 @@
-"""The compiled steps of `partitioned`: a short ranked list, filled up again from sorted partitions of the window.
+"""The compiled steps of `partitioned`: a short ranked list that is refilled from sorted partitions of the window.
 
-The ranked list holds every live row that ranks at or before a threshold. Rows that rank after it wait in the store: the
-partition that is filling, in order of time, behind the closed ones, each of them sorted. A row that arrives below the
-threshold is put at the end of the store, and that is all. When so many ranked rows have expired that fewer than k are
-left, the threshold is lowered: closed partitions are merged from where it cuts them, and the one that is filling is
-closed early if its rows are wanted too. When too many rows rank before the threshold, it is raised. The store is in
-store.py.
+The ranked list has every live row that ranks at or before a threshold. Rows that rank after it wait in the store
+(store.py): closed partitions, each of them sorted, and behind them the filling partition, in order of time. A row that
+arrives below the threshold is only added to the end of the store. When so many ranked rows have expired that fewer than
+k are left, the threshold is lowered: closed partitions are merged from where it cuts them, and the filling partition is
+closed early if its rows are needed, too. When too many rows rank before the threshold, it is raised.
 """
 
 from __future__ import annotations
@@ -45,11 +44,13 @@ from skyband.windows import NEVER
 
 
 class Partitions(NamedTuple):
-    stores: bool  # without: nothing expires, and the ranked list is all there is
-    forgets: bool  # rows leave the window
-    slack: int  # the ranked list is filled up to k + slack rows, and cut to that when there are more than k + 2 slack
-    partition: int  # rows of a partition, at least
-    scores: npt.NDArray[np.float64]  # scratch for k scores
+    """The kind of this algorithm, for `step_kernels.steps`."""
+
+    stores: bool  # is there a store? Without one no row expires, and there is only the ranked list
+    forgets: bool  # do rows leave the window?
+    slack: int  # the ranked list is filled to k + slack rows, and cut to that when it has more than k + 2 slack
+    partition: int  # the fewest rows of a partition
+    scores: npt.NDArray[np.float64]  # scratch space for k scores
 
 
 # -- the steps --------------------------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ def drop_rows(kind, g, limit, config, pool, state):
         row = pool.rows[first_row(expiry)]
         if row.time >= limit:
             break
-        # When scores fall, the oldest row is the best.
+        # If scores fall, the oldest row is the best one.
         rank = ZERO
         if pool.rows[first_row(ranked)].position != row.position:
             rank = rank_of(pool, ranked, row.score, row.time, row.position)
@@ -109,7 +110,7 @@ def drop_rows(kind, g, limit, config, pool, state):
 
 @inlined
 def skip_rows(kind, g, j, end, batch, config, pool, state, out):
-    """Take rows below the threshold, while nothing leaves the window, and then while only the best of all rows does."""
+    """Take rows below the threshold while no ranked row expires, and then while only the best row does."""
     group = state.groups[g]
     if j >= end or not batch.score[j] < group.threshold:
         return j
@@ -131,9 +132,9 @@ def skip_rows(kind, g, j, end, batch, config, pool, state, out):
 
 @inlined
 def best_leave(g, n, arrivals, config, pool, state, out):
-    """With how many of the next n rows, one after the other, the best row leaves the window, and k ranked ones stay.
+    """For how many of the next n rows the best row leaves the window, one after the other, while k ranked rows stay.
 
-    When scores fall, that happens with every row. No more than there is room to show.
+    If scores fall, that happens with every row. The number is limited by the room in the output.
     """
     ranked, expiry = state.lists[RANKED, g], state.lists[EXPIRY, g]
     n = min(n, ranked.length - config.k)
@@ -153,7 +154,7 @@ def best_leave(g, n, arrivals, config, pool, state, out):
 
 @inlined
 def drop_best(g, j, n, arrivals, batch, config, pool, state, out):
-    """With each of n rows from j on, the best row leaves the window and the next ranked one enters the answer."""
+    """Drop the best row with each of n rows from j on; the next ranked row enters the answer."""
     group, ranked, expiry = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g]
     if config.each:
         show_next(g, j, n, arrivals, batch, config, pool, state, out)
@@ -165,7 +166,7 @@ def drop_best(g, j, n, arrivals, batch, config, pool, state, out):
 
 @inlined
 def show_next(g, j, n, arrivals, batch, config, pool, state, out):
-    """Write what that changes in the answer."""
+    """Write the changes of the answer for `drop_best`."""
     start, shown, clock = first_row(state.lists[RANKED, g]), state.shown[g], state.clock
     leaving, entering = pool.rows[start:][:n], pool.rows[start + config.k :][:n]
     written, w, one = out[clock[OUT] :], np.uint64(0), np.uint64(1)
@@ -200,7 +201,7 @@ def set_threshold(group, row):
 
 @part
 def raise_threshold(kind, g, config, pool, state):
-    """Keep the best k + slack ranked rows; the others are in the store anyway, if they can still be shown."""
+    """Keep the best k + slack ranked rows. The store has the others, too, if an answer may still show them."""
     group, ranked, expiry, rows = state.groups[g], state.lists[RANKED, g], state.lists[EXPIRY, g], pool.rows
     keep, start = config.k + kind.slack, first_row(ranked)
     group.best = max(group.best, rows[start + keep].score)
@@ -221,17 +222,17 @@ def raise_threshold(kind, g, config, pool, state):
 
 @part
 def lower_threshold(kind, g, config, pool, state):
-    """Fill the ranked list up to k + slack rows, with the best live ones after the threshold.
+    """Fill the ranked list to k + slack rows, with the best live rows after the threshold.
 
-    Loop invariant: of every closed partition, `position` rows are ranked or expired, and the next one ranks after all
-    that are ranked.
+    Loop invariant: in every closed partition, the first `position` rows are ranked or expired, and the next row ranks
+    after all ranked rows.
     """
     group, ranked, rows = state.groups[g], state.lists[RANKED, g], pool.rows
     wanted, complete = config.k + kind.slack, False
     if group.entered:
         set_cursors(g, pool, state)
     else:
-        wanted += kind.slack  # probably nothing will enter now either, as when scores fall
+        wanted += kind.slack  # as when scores fall, probably no row will reach the threshold now either
     group.entered = 0
     while ranked.length < wanted:
         part, second = best_two(g, pool, state)
@@ -261,7 +262,7 @@ def lower_threshold(kind, g, config, pool, state):
 
 @part
 def rank_rows(g, first, n, pool, state):
-    """Add the live ones of n rows, sorted by rank, behind the ranked ones."""
+    """Add the live rows among n rows, sorted by rank, behind the ranked rows."""
     ranked, expiry, limit = state.lists[RANKED, g], state.lists[EXPIRY, g], state.groups[g].limit
     make_room(pool, ranked, n)
     make_room(pool, expiry, n)
@@ -293,7 +294,7 @@ def set_cursors(g, pool, state):
 
 @part
 def best_two(g, pool, state):
-    """The partition whose next row is best, and the index of the second best of all next rows; -1: there is none."""
+    """The partition whose next row is best, and the index of the second best of all next rows; -1 if there is none."""
     limit, rows = state.groups[g].limit, pool.rows
     parts, at = state.lists[PARTS, g], first_row(state.lists[STORE, g])
     part, best, second = -1, -1, -1

@@ -1,4 +1,4 @@
-"""The store of `partitioned`: sorted partitions of the window, and the one that is filling."""
+"""The store of `partitioned`: the sorted partitions of the window, and the filling partition."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from skyband.problems.rows.drivers.row_kernels import position_at, row_index
 
 @inlined
 def store_rows(g, j, end, arrivals, batch, config, pool, state):
-    """Put rows [j, end), up to the first that is not below the threshold, at the end of the store; return how many.
+    """Add rows from j on to the end of the store, up to the first that is not below the threshold.
 
-    It stops when there is no room, or when the partition that is filling is full.
+    It stops if there is no room, or before the filling partition is full. Returns the number of rows added.
     """
     group, store = state.groups[g], state.lists[STORE, g]
     back = first_row(store) + store.length
@@ -27,7 +27,7 @@ def store_rows(g, j, end, arrivals, batch, config, pool, state):
     n = min(end - j, room)
     if n <= 0:
         return ZERO
-    # Slices: an index that the compiler knows not to be negative is what makes this loop fast.
+    # Slices, so that the compiler knows that no index is negative: this makes the loop fast.
     scores, rows = batch.score[j : j + n], pool.rows[back : back + n]
     threshold, best, latest = group.threshold, group.best, group.latest
     x = n
@@ -48,7 +48,7 @@ def store_rows(g, j, end, arrivals, batch, config, pool, state):
 
 @inlined
 def put_in_order(rows, start, i):
-    """Move row i before those of [start, i) that are later."""
+    """Move row i before the rows of [start, i) that are later."""
     row = rows[i]
     score, time, position = row.score, row.time, row.position
     while i > start and rows[i - 1].time > time:
@@ -60,11 +60,11 @@ def put_in_order(rows, start, i):
 
 @part
 def close_partition(kind, g, config, pool, state):
-    """Sort the partition that is filling, without the rows that k later ones of it outrank."""
+    """Close the filling partition: drop the rows that k later rows of it outrank, and sort the others."""
     group, store, parts, rows = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g], pool.rows
     low, high = first_row(store) + group.closed, first_row(store) + store.length
     kept = high - low
-    if not is_best_first(rows, low, high):  # else scores fall, and no later row outranks another
+    if not is_best_first(rows, low, high):  # otherwise scores fall, and no later row outranks an earlier one
         kept = keep_skyband(rows, low, high, config.k, kind.scores)
         sort_best_first(rows, low, low + kept)
     cut_older(rows, low, kept, config.k, group.start, parts, first_row(store))
@@ -83,7 +83,7 @@ def close_partition(kind, g, config, pool, state):
 
 @part
 def keep_skyband(rows, low, high, k, scores):
-    """Keep, from `low` on, the rows that fewer than k later ones outrank, in order of time; return how many."""
+    """Keep the rows that fewer than k later rows outrank, in order of time, from `low` on. Returns their number."""
     in_heap, kept = ZERO, high
     for r in range(high - 1, low - 1, -1):
         score = rows[r].score
@@ -102,9 +102,9 @@ def keep_skyband(rows, low, high, k, scores):
 
 @part
 def cut_older(rows, low, n, k, start, parts, at):
-    """Cut from the closed partitions the rows that k of the n sorted rows at `low` outrank and outlive.
+    """Drop the rows of closed partitions that k of the n sorted rows at `low` outrank and outlive.
 
-    A row outlives all closed partitions if it is not before `start`, when the last of them closed.
+    A row outlives all closed partitions if its time is not before `start`, when the last of them closed.
     """
     found, r = 0, low
     while r < low + n:
@@ -131,7 +131,7 @@ def cut_older(rows, low, n, k, start, parts, at):
 
 @part
 def close_gaps(g, pool, state):
-    """When gaps are a fifth of the closed partitions, move these together. None is filling."""
+    """Move closed partitions together if gaps are a fifth of them. The filling partition must be empty."""
     group, store, parts, rows = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g], pool.rows
     used, start = ZERO, first_row(parts)
     for p in range(start, start + parts.length):
@@ -153,7 +153,7 @@ def close_gaps(g, pool, state):
 
 @part
 def forget_partitions(g, limit, pool, state):
-    """Drop the oldest partitions as far as all their rows are before `limit`."""
+    """Drop the oldest partitions whose rows are all before `limit`."""
     group, store, parts = state.groups[g], state.lists[STORE, g], state.lists[PARTS, g]
     while parts.length > 0:
         entry = pool.rows[first_row(parts)]
@@ -167,7 +167,7 @@ def forget_partitions(g, limit, pool, state):
 
 @part
 def forget_all(g, state):
-    """Forget every row: none is live."""
+    """Drop every row of the store: none is live."""
     group = state.groups[g]
     state.lists[STORE, g].length = state.lists[PARTS, g].length = 0
     group.closed = group.came = 0
@@ -176,7 +176,7 @@ def forget_all(g, state):
 
 @part
 def mark_as_shown(g, shown, pool, state):
-    """Set the flag of this row in the store, if it is there."""
+    """Set the flag of this row in the store, if the store has it."""
     store, parts, rows = state.lists[STORE, g], state.lists[PARTS, g], pool.rows
     at = first_row(store)
     for p in range(first_row(parts), first_row(parts) + parts.length):

@@ -12,49 +12,51 @@ from skyband.kernels.ranking import ROW, SMALL
 from skyband.kernels.skyband import BAND
 from skyband.problems.rows.drivers.row_kernels import EARLIEST, position_at, row_index
 
-FEW = 16  # expiries in a block
+FEW = 16  # after this many expiries in a block, the loop bounds the scores of the scratch space
 
-# By group code: rows so far, if these are numbered; the earliest time among the first k; the length when last pruned;
-# the band.
+# By group code: rows so far, if they are numbered; the earliest time among the first k; the length after the last
+# pruning; and the band.
 GROUP = np.dtype([("arrivals", np.int64), ("oldest", np.int64), ("pruned", np.int64), *BAND])
 
-# What a group of `budgeted` has spent of its error: rows of its band that it let go and did not miss yet, rows that it
-# missed, and the best score of those it let go.
+# What a group of `budgeted` has spent of its error: the rows of its band that were let go and not missed yet, the rows
+# that it missed, and the best score of those let go.
 SPENT = np.dtype([("gone", np.int64), ("missed", np.int64), ("best", np.float64)])
 
 
 class Config(NamedTuple):
+    """The query and the settings, as the loops need them."""
+
     k: int
     size: int
-    expires: bool  # rows leave the window
-    numbered: bool  # the time of a row is its number among the arrivals of its group
-    every: int  # show every so many of these arrivals; 0: not at all
-    each: bool  # show with each arrival
+    expires: bool  # do rows leave the window?
+    numbered: bool  # is the time of a row its number among the arrivals of its group?
+    every: int  # show the answer after this many arrivals; 0: the loop does not count arrivals
+    each: bool  # show the answer with each arrival
     emit: int
-    block: int  # rows taken together
-    slack: int  # a group is pruned when it holds twice what it held after the last time, and so many rows more
-    error: float = 0.0  # rows may be missed, this share of those that leave the window; 0: none
-    candidates: int = 0  # with an error: rows that are never let go, the best of the band
-    usual: int = 0  # with an error: none is let go while the band is larger than this
+    block: int  # how many rows are taken together
+    slack: int  # a group is pruned when it has twice the rows left last time and this many more
+    error: float = 0.0  # the share of rows that answers may miss; 0: none
+    candidates: int = 0  # with an error: this many rows, the best of the band, are never let go
+    usual: int = 0  # with an error: no row is let go while the band is larger than this
 
 
 class State(NamedTuple):
-    """The arrays of all groups. `recent` rows are in arrival order, `shown` ones are the last answer, best first."""
+    """The arrays of all groups. `recent` rows are in order of arrival; `shown` rows are the last answer, best first."""
 
-    groups: npt.NDArray[Any]  # of GROUP
-    recent: npt.NDArray[Any]  # of bands without gaps
-    shown: npt.NDArray[Any]  # of bands without gaps
+    groups: npt.NDArray[Any]  # records of type GROUP
+    recent: npt.NDArray[Any]  # bands without gaps
+    shown: npt.NDArray[Any]  # bands without gaps
     clock: npt.NDArray[np.int64]
-    spent: npt.NDArray[Any]  # of SPENT; without an error, none
+    spent: npt.NDArray[Any]  # records of type SPENT; empty without an error
 
 
 class Work(NamedTuple):
-    """Scratch of one block; the next block uses it again."""
+    """Scratch space of a block; the next block reuses it."""
 
     score: npt.NDArray[np.float64]
-    best: npt.NDArray[np.float64]  # the largest scores met so far, looking backwards
-    kept: npt.NDArray[np.int64]  # which rows survive
-    rows: npt.NDArray[Any]  # of ROW
+    best: npt.NDArray[np.float64]  # the largest scores so far, going backwards
+    kept: npt.NDArray[np.int64]  # the rows that survive
+    rows: npt.NDArray[Any]  # records of type ROW
     heap: npt.NDArray[np.int64]
 
 
@@ -71,13 +73,13 @@ def new_work(config: Config, carried: int) -> Work:
 
 @inlined
 def expired_at(now, config):
-    """Rows with this time or an earlier one have left the window; nothing ever leaves a landmark."""
+    """The latest time of rows that have left the window. No row leaves a landmark."""
     return now - config.size if config.expires else EARLIEST
 
 
 @inlined
 def time_of(x, j, carried, batch, config, group, recent, pool):
-    """The time of row x of the scratch."""
+    """The time of row x of the scratch space."""
     if x < carried:
         return pool.rows[recent.offset + x].time
     if config.numbered:

@@ -1,4 +1,4 @@
-"""One block of rows in the relaxed k-skyband: which rows enter, which expire, and which are kept."""
+"""One block of rows in the relaxed k-skyband: the rows that enter, expire, and are kept."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from skyband.problems.rows.drivers.row_kernels import NEED, first_due, row_index
 
 @part
 def take_block(g, j, carried, m, horizon, batch, config, pool, state, work, out):
-    """Bring the first k up to date with rows [carried, m) of the scratch; return the first row not taken.
+    """Bring the first k up to date with rows [carried, m) of the scratch space. Returns the first row not taken.
 
-    It stops early if the output has no room, be it only for an expiry after the last row; then clock[NEED] = 0.
+    It stops early, with clock[NEED] = 0, if the output has no room, even if only for an expiry after the last row.
     """
     group, clock, score = state.groups[g], state.clock, work.score
     x, alive = carried, ZERO  # rows before `alive` have expired
-    refills, bound, bounded = 0, -np.inf, 0  # after a FEW: no row before `bounded` has a score above `bound`
+    refills, bound, bounded = 0, -np.inf, 0  # after FEW refills, no row before `bounded` has a score above `bound`
     while True:
         expiry = next_expiry(group, j, j + m - carried, horizon, batch, config)
         limit = min(m, carried + first_from(batch, j, j + m - carried, expiry) - j)
@@ -46,8 +46,8 @@ def take_block(g, j, carried, m, horizon, batch, config, pool, state, work, out)
                 alive += 1
             refills += 1
             if refills > FEW:
-                # When scores fall, every row expires one, and none of the scratch replaces it: the bound says so at
-                # once.
+                # If scores fall, a row expires with each arrival, and no row of the scratch space replaces it: the
+                # bound tells so at once.
                 for y in range(bounded, x):
                     bound = max(bound, score[y]) if score[y] == score[y] else bound
                 bounded = x
@@ -71,7 +71,7 @@ def take_block(g, j, carried, m, horizon, batch, config, pool, state, work, out)
 
 @inlined
 def next_expiry(group, j, end, horizon, batch, config):
-    """The number of the batch's row at which one of the first k expires, or the horizon."""
+    """The row of the batch with which one of the first k expires; otherwise the horizon."""
     if group.length == 0 or not config.expires:
         return horizon
     due = group.oldest + config.size
@@ -83,7 +83,7 @@ def next_expiry(group, j, end, horizon, batch, config):
 
 @inlined
 def first_from(batch, j, end, i):
-    """The first of rows j to end of the group that is row i of the batch or a later one."""
+    """The first of the group's rows [j, end) that is row i of the batch or a later one."""
     if len(batch.order) == 0:
         return min(max(i, j), end)
     low, high = j, end
@@ -98,7 +98,7 @@ def first_from(batch, j, end, i):
 
 @part
 def first_reaching(score, x, end, threshold):
-    """The first row of [x, end) whose score reaches the threshold, or end."""
+    """The first row of [x, end) whose score reaches the threshold; otherwise `end`."""
     x = skip_scores(score, x, end, threshold)
     while x < end and not score[x] >= threshold:
         x += 1
@@ -107,7 +107,7 @@ def first_reaching(score, x, end, threshold):
 
 @inlined
 def expire(group, k, expired, pool):
-    """Take the expired rows out of the first k; return how many of the first k are left."""
+    """Remove expired rows from the first k. Returns how many of the first k are left."""
     rank, first = ZERO, min(k, group.length)
     while rank < first:
         if pool.rows[first_row(group) + rank].time <= expired:
@@ -120,9 +120,9 @@ def expire(group, k, expired, pool):
 
 @part
 def refill(g, first, alive, x, bound, j, carried, now, batch, config, pool, state, score):
-    """Put the best other row, from the band or from rows [alive, x) of the scratch, behind the first ones.
+    """Put the best other row, from the band or from rows [alive, x) of the scratch space, behind the `first` rows.
 
-    No such row of the scratch has a score above `bound`. False: there is no other row.
+    No such row of the scratch space has a score above `bound`. Returns False if there is no other row.
     """
     group, recent, rows = state.groups[g], state.recent[g], pool.rows
     while group.length > first and rows[first_row(group) + first].time <= expired_at(now, config):
@@ -131,7 +131,7 @@ def refill(g, first, alive, x, bound, j, carried, now, batch, config, pool, stat
     best, threshold = -1, rows[first_row(group) + first].score if waits else -np.inf
     y = first_reaching(score, alive, x, threshold) if bound >= threshold else x
     while y < x:
-        # Times never fall in the scratch, so of equal scores the later one ranks first.
+        # Times never fall in the scratch space, so among equal scores the later row ranks first.
         best, threshold = y, score[y]
         y = first_reaching(score, y + 1, x, threshold)
     if best >= 0:
@@ -147,7 +147,7 @@ def refill(g, first, alive, x, bound, j, carried, now, batch, config, pool, stat
 
 @inlined
 def enter(g, x, j, carried, batch, config, pool, state):
-    """Put row x of the scratch among the first k, if it belongs there."""
+    """Put row x of the scratch space among the first k, if it belongs there."""
     group, recent = state.groups[g], state.recent[g]
     score = batch.score[row_index(batch, j + x - carried)]
     time = time_of(x, j, carried, batch, config, group, recent, pool)
@@ -188,7 +188,7 @@ def live_rows(score, m):
 
 @part
 def save_recent(g, j, carried, m, batch, config, pool, state, score):
-    """Leave the rows of [0, m) that are not in the band as the group's recent rows."""
+    """Make the rows of [0, m) that are not in the band the group's recent rows."""
     recent, group = state.recent[g], state.groups[g]
     reserve(pool, recent, m)
     n = 0
@@ -205,7 +205,7 @@ def save_recent(g, j, carried, m, batch, config, pool, state, score):
 
 @part
 def settle_block(g, j, carried, m, expired, batch, config, pool, state, work):
-    """Merge the rows of [0, m) that fewer than k later ones outrank into the band."""
+    """Merge the rows of [0, m) that fewer than k later rows outrank into the band."""
     recent, group = state.recent[g], state.groups[g]
     n = survivors(work.score, m, config.k, work.best, work.kept)
     for i in range(n):
@@ -223,9 +223,9 @@ def settle_block(g, j, carried, m, expired, batch, config, pool, state, work):
 
 @part
 def survivors(score, m, k, best, kept):
-    """The rows of [0, m) that fewer than k later ones outrank or equal, and perhaps some others; latest first.
+    """Find the rows of [0, m) that fewer than k later rows outrank or equal, and perhaps some others; latest first.
 
-    `best` holds the k largest scores met so far, looking backwards, and up to k more before they are sorted out.
+    `best` has the k largest scores so far, going backwards, and up to k more until they are sorted out.
     """
     n, count, threshold = ZERO, ZERO, -np.inf
     for wide in range((m - 1) // WIDE, -1, -1):

@@ -1,4 +1,4 @@
-"""Rows whose columns are let go: `budgeted` holds their scores only, within the error that the query allows."""
+"""Lets rows go for `budgeted`: it keeps their scores and drops their columns, within the query's error."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from skyband.kernels.compiling import inlined, part
 from skyband.kernels.emit import GONE
 from skyband.kernels.skyband import first_row
 
-MISSED = 2 * GONE  # in the flag of a row that is let go: it belonged in an answer since
+MISSED = 2 * GONE  # a bit of the flag of a row that was let go: it has belonged in an answer since
 
 
 @part
 def let_go(g, config, pool, state):
-    """Mark the worst rows of a band that was just pruned as gone, as many as may still be missed.
+    """Mark the worst rows of a band that was just pruned as gone, as many as the budget allows.
 
-    Every row of the band may be shown one day, so each that is gone counts as missed until k better rows outlive it.
-    Where scores fall, most rows of the band are shown: then it lets no more go.
+    An answer may yet show any row of the band, so each that is gone uses up the budget until k better rows outlive it.
+    If scores fall, most rows of the band are shown, so it lets no more go.
     """
     group, spent, rows = state.groups[g], state.spent[g], pool.rows
     allowed = np.int64(config.error * group.arrivals / config.size) - spent.missed
@@ -41,7 +41,7 @@ def let_go(g, config, pool, state):
 
 @inlined
 def count_missed(g, n, config, pool, state):
-    """Count those of the first n rows that are gone, just before the n are shown: each is missed now."""
+    """Count the gone rows among the first n, which are about to be shown: each of them is missed now."""
     group, spent, rows = state.groups[g], state.spent[g], pool.rows
     start = first_row(group)
     if spent.gone == 0 or (n == config.k and rows[start + n - 1].score > spent.best):

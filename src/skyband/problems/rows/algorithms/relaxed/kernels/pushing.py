@@ -37,14 +37,15 @@ from skyband.windows import NEVER
 
 @kernel
 def push(g, j, batch, config, pool, state, work, out):
-    """Take the rows of group g and those after it, from row j of g on; return where it stopped.
+    """Take the rows of group g from j on, and those of all later groups.
 
-    (number of groups, 0) when all are taken; else something ran short, and row j of that group was not touched.
+    Returns (number of groups, 0) when all are taken. Otherwise room ran short: then it returns the group and the row at
+    which it stopped, before touching it.
     """
     groups = state.groups
     while g < len(groups):
         j, end = max(j, batch.start[g]), batch.start[g + 1]
-        # Unless rows are numbered, the clock moves with the rows of other groups too.
+        # Unless rows are numbered, the clock moves with the rows of other groups, too.
         if j < end or (not config.numbered and groups[g].length > 0):
             j = push_group(g, j, end, batch, config, pool, state, work, out)
             if j < 0:
@@ -55,14 +56,14 @@ def push(g, j, batch, config, pool, state, work, out):
 
 @njit(inline="always")
 def push_group(g, j, end, batch, config, pool, state, work, out):
-    """Take rows j to end of group g. Returns end, or -1 - row if it stopped before that row."""
+    """Take rows [j, end) of group g. Returns `end`, or -1 - row if it stopped before that row."""
     group, clock = state.groups[g], state.clock
     while True:
         rows = group.length + state.recent[g].length + min(end - j, config.block)
         if not enough_room(rows, config, pool, clock, out):
             return -1 - j
         stop, carried, m = fill(g, j, end, batch, config, pool, state, work.score)
-        # Events up to the next row of this group belong to this block.
+        # Expiries up to the next row of this group belong to this block.
         horizon = len(batch.score) if stop == end else row_index(batch, stop)
         x = take_block(g, j, carried, m, horizon, batch, config, pool, state, work, out)
         taken = x - carried
@@ -96,7 +97,7 @@ def push_group(g, j, end, batch, config, pool, state, work, out):
 
 @part
 def enough_room(rows, config, pool, clock, out):
-    """Is there room for a block that brings the group to so many rows? If not, clock[NEED] says what is missing."""
+    """Is there room for a block that brings the group to this many rows? If not, clock[NEED] has the entries needed."""
     clock[NEED] = 16 * (rows + 2 * config.k)
     if len(pool.rows) - pool.free[CLASSES] < clock[NEED]:
         return False
@@ -110,7 +111,7 @@ def enough_room(rows, config, pool, clock, out):
 def fill(g, j, end, batch, config, pool, state, score):
     """Copy the scores of the recent rows and of the block that starts at row j.
 
-    Returns the block's end, how many recent rows there are, and how many rows in all.
+    Returns the block's end, the number of recent rows, and the number of all rows.
     """
     recent = state.recent[g]
     carried = recent.length
@@ -123,7 +124,7 @@ def fill(g, j, end, batch, config, pool, state, score):
         stop = j + room
     else:
         latest = pool.rows[recent.offset + carried - 1].time if carried else -NEVER
-        # A row out of order waits until the recent rows are merged: that is a block of none.
+        # A row out of order waits until the recent rows are merged, so this block may be empty.
         stop = end_of_order(batch, j, j + room, latest)
     if len(batch.order):
         for x in range(stop - j):
@@ -142,7 +143,7 @@ def fill(g, j, end, batch, config, pool, state, score):
 
 @part
 def end_of_order(batch, j, end, latest):
-    """The first of rows j to end of the group that is before its predecessor in time; before j that is `latest`."""
+    """The first of the group's rows [j, end) that is earlier than its predecessor; that of row j has time `latest`."""
     while j < end:
         if len(batch.order) == 0 and j + WIDE < end and batch.time[j] >= latest:
             times, falls = batch.time[j : j + WIDE + 1], 0
@@ -183,7 +184,7 @@ def late_rows(batch, j, end, config):
 
 @part
 def unranked_rows(batch, j, end, config):
-    """How many of the group's rows have no score, not counting late ones."""
+    """How many of the group's rows have no score, without late ones."""
     unranked = 0
     if len(batch.order) == 0 and config.numbered:
         scores = batch.score[j:end]
@@ -201,7 +202,8 @@ def unranked_rows(batch, j, end, config):
 
 @kernel
 def expire_all(expired, g, config, pool, state, work):
-    """Merge every group's recent rows and drop what is at `expired` or before. Returns a group it stopped at."""
+    """Merge the recent rows of group g and all later ones, and drop rows up to the time `expired`. Returns the group at
+    which room ran short, or the number of groups."""
     groups, recent = state.groups, state.recent
     while g < len(groups):
         m = recent[g].length
@@ -222,7 +224,8 @@ def expire_all(expired, g, config, pool, state, work):
 
 @kernel
 def show_all(at, g, config, pool, state, out):
-    """Show every group's answer. Returns a group it stopped at for lack of room."""
+    """Show the answers of group g and all later ones. Returns the group at which room ran short, or the number of
+    groups."""
     while g < len(state.groups):
         short = len(pool.rows) - pool.free[CLASSES] < 4 * config.k + 8
         if short or len(out) - state.clock[OUT] < 2 * config.k:

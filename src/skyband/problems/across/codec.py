@@ -1,4 +1,4 @@
-"""Values of objects in streams as numbers, and the best objects as the table a user sees."""
+"""The codec of across: from rows to objects and their values in streams, and from answers to tables."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from skyband.problems.across.operator import NO_KEYS, AcrossAnswer, AcrossBatch,
 from skyband.problems.across.planning import plan, specify
 from skyband.problems.across.query import TopKAcross
 
-_ODD: Final = np.uint64(0x9E3779B97F4A7C15)  # to multiply hashes by
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)  # a multiplier for hashes
 
-Source = int | Codes | None  # the stream of all rows, or of each; None: a column names it
+Source = int | Codes | None  # the stream of all rows, or of each row; None: a column names it
 
 
 @dataclass(slots=True)
 class AcrossStats(Stats):
-    """`groups` is the number of objects that something is known of."""
+    """`Stats` of a query across streams. `groups` is the number of objects that Skyband knows."""
 
-    values_clipped: int = 0  # out of bounds, moved to the bound
-    rows_repeated: int = 0  # an object came more often in a stream than repeat= and max_repeats= say, as noticed
+    values_clipped: int = 0  # values out of bounds, which were moved to the bound
+    rows_repeated: int = 0  # an object came more often than repeat= and max_repeats= allow, as far as Skyband noticed
 
 
 def output_of(query: TopKAcross, schema: pa.Schema, emit: str) -> OutputSchema:
-    """How the output of `query` over rows of `schema` looks: the object, and a column for each stream."""
+    """The columns of the answers of `query` over rows of `schema`: the object, and one for each stream."""
     fields = [*map(schema.field, query.ids), *(pa.field(name, pa.float64()) for name in query.streams)]
     if query.recall is not None:
         fields.append(pa.field("recall", pa.float64()))
@@ -48,7 +48,7 @@ def output_of(query: TopKAcross, schema: pa.Schema, emit: str) -> OutputSchema:
 
 
 class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
-    """A top-k query across streams, over rows of one schema. Answers are made of objects and values, not of rows."""
+    """A top-k query across streams, over rows of one schema. Its answers have objects and values, not rows."""
 
     query: TopKAcross
     kept = None
@@ -92,7 +92,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
     # -- rows come in ------------------------------------------------------------------------------------------------
 
     def stream_number(self, stream: str | None) -> int | None:
-        """Which stream all rows are of; None: a column says."""
+        """The number of the stream that a user names; None if a column names the stream of each row."""
         names = self.query.streams
         if self.query.stream is not None:
             if stream is not None:
@@ -109,7 +109,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
         return names.index(stream)
 
     def arrange(self, batch: pa.RecordBatch, source: Source) -> pa.RecordBatch:
-        """The object, the time, the value within bounds, and the number of the stream."""
+        """Arrange the columns as object, time, value and number of the stream; raises for values out of bounds."""
         batch = super().arrange(batch, source)
         rows = batch.num_rows
         if source is None:
@@ -221,12 +221,12 @@ def _floats(values: pa.Array, name: str) -> Floats:
 
 
 def _keys(ids: pa.RecordBatch) -> Ints:
-    """A number for each object that is the same whenever it comes."""
+    """A hash of each object's id, which is the same whenever the object comes."""
     import polars as pl  # deferred: few need it, and it takes a while to import
 
     hashed = np.zeros(ids.num_rows, np.uint64)
     for column in ids.columns:
         column = column.cast(pa.string()) if pa.types.is_decimal256(column.type) else stored(column)
-        # Of one column, its hash; of several, (1, 2) is not (2, 1).
+        # With one column this is its hash; with several, (1, 2) and (2, 1) differ.
         hashed = hashed * _ODD + pl.Series(column).hash(seed=1).to_numpy()
     return hashed.view(np.int64)

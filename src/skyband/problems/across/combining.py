@@ -1,7 +1,7 @@
 """How to compute an object's score from its values, one per stream: sums, extremes, products, or an expression.
 
-A score must never fall when a value rises; otherwise nothing could be ruled out before the score is complete. For
-expressions, this is proved from their parts if possible, and otherwise tested on a grid.
+A score must never fall when a value rises: otherwise no object could be ruled out before its score is complete. For an
+expression, this module proves that from its parts if it can, and otherwise tests it on a grid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skyband.errors import InvalidExpression, InvalidQuery
 ADD, LARGEST, SMALLEST, MULTIPLY, PROGRAM = 0, 1, 2, 3, 4
 _BY_NAME: Final = {"sum": ADD, "mean": ADD, "max": LARGEST, "min": SMALLEST, "product": MULTIPLY}
 
-# The steps of a program, in postfix order. An argument belongs to the first two: a number, or which stream.
+# The steps of a program, in postfix order. The first two have an argument: the number, or the number of the stream.
 NUMBER, STREAM, PLUS, MINUS, TIMES, DIVIDE, POWER = 0, 1, 2, 3, 4, 5, 6
 NEGATE, ABSOLUTE, ROOT, EXPONENTIAL, LOGARITHM, FLOOR, CEILING, GREATER, LESSER = 7, 8, 9, 10, 11, 12, 13, 14, 15
 
@@ -31,18 +31,18 @@ Floats = npt.NDArray[np.float64]
 
 
 class Combine(NamedTuple):
-    """A score, from one value a stream: those of streams that have none are at their lower bound."""
+    """How to compute a score from one value for each stream. A missing value counts as the stream's lower bound."""
 
     kind: int
-    weights: tuple[float, ...]  # ADD: of each stream; added from the first to the last
-    divisor: float = 1.0  # ADD: what the sum is divided by
+    weights: tuple[float, ...]  # ADD: the weight of each stream; the sum goes from the first to the last
+    divisor: float = 1.0  # ADD: the sum is divided by it
     program: Program = ()
 
 
 def resolve(
     combine: str | Mapping[str, float], streams: Sequence[str], low: Sequence[float], high: Sequence[float]
 ) -> Combine:
-    """What a user wrote, checked for streams of these names and bounds."""
+    """Check a user's `combine` for streams with these names and bounds."""
     if isinstance(combine, Mapping):
         return Combine(ADD, _weights(combine, streams))
     if not isinstance(combine, str) or not combine.strip():
@@ -124,7 +124,7 @@ def _compile(node: Any, streams: tuple[str, ...], text: str) -> list[tuple[int, 
 
 
 def evaluate(program: Program, given: Sequence[Floats]) -> Floats:
-    """The program's results for arrays of values, one array a stream."""
+    """Run the program on arrays of values, one array for each stream."""
     stack: list[Any] = []
     with np.errstate(all="ignore"):
         for step, argument in program:
@@ -166,11 +166,11 @@ UP, DOWN, LEVEL, UNKNOWN = 1, -1, 0, 2
 
 
 class _Part(NamedTuple):
-    """What is known of a part of an expression, for all values within the bounds."""
+    """What is known about a part of an expression, for all values within the bounds."""
 
     low: float
     high: float
-    goes: tuple[int, ...]  # by stream: where the part goes when that stream's value rises
+    goes: tuple[int, ...]  # for each stream: the direction of the part when the stream's value rises
 
     @property
     def sign(self) -> int:
@@ -183,7 +183,7 @@ class _Part(NamedTuple):
 def _check_rising(
     program: Program, text: str, streams: Sequence[str], low: Sequence[float], high: Sequence[float]
 ) -> None:
-    """Raise unless the score is a number everywhere within the bounds, and never falls when a value rises."""
+    """Raise unless the score is a number everywhere within the bounds and never falls when a value rises."""
     stack: list[_Part] = []
     for step, argument in program:
         if step == NUMBER:
@@ -250,7 +250,7 @@ def _both(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _number(function: Any, *given: float) -> float:
-    """A bound; what is 0 times infinite is 0, since values are finite."""
+    """Compute a bound. 0 times infinity is 0 here, because values are finite."""
     with np.errstate(all="ignore"):
         result = float(function(*(np.float64(x) for x in given)))
     return 0.0 if math.isnan(result) else result

@@ -1,4 +1,4 @@
-"""Top-k across several inputs of Arrow data, in this process: their rows are merged by time."""
+"""Top-k across several inputs in this process: it merges their rows by time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from skyband.windows import Window
 
 
 def start(data: Mapping[str, Any], query: TopKAcross) -> Running:
-    """The answers of `query` over several streams, by their names."""
+    """Run `query` over several streams. `data` maps their names to their rows."""
     by = query.window.on or query.window.order
     if by is None:
         raise InvalidQuery(
@@ -40,7 +40,7 @@ def start(data: Mapping[str, Any], query: TopKAcross) -> Running:
 
 
 def _with_one_value(query: TopKAcross, sources: list[Source]) -> tuple[TopKAcross, list[Source]]:
-    """The same question about streams whose values are in columns of one name."""
+    """If streams have their values in columns of different names, rename these columns and change the query."""
     if isinstance(query.value, str):
         return query, sources
     called = free_name("value", set(query.columns(())))
@@ -59,7 +59,7 @@ def _renamed(batch: pa.RecordBatch, columns: list[str], schema: pa.Schema) -> pa
 
 
 def _common_schema(sources: list[Source], query: TopKAcross) -> pa.Schema:
-    """The columns that are read, in types that have a place for what each stream has there."""
+    """The columns that the query reads, in types that hold the values of every stream."""
     fields = []
     for source in sources:
         query.check_columns(source.schema.names)
@@ -85,7 +85,8 @@ def _answers(session: AcrossSession, sources: list[Source], by: str) -> Iterator
 
 
 def _sorted(sources: list[Source], window: Window) -> Iterator[tuple[pa.RecordBatch, Codes]]:
-    """The rows of streams that are all there, and the stream of each; of equal ones, the first stream's first."""
+    """Sort the rows of whole streams by time; yields batches and the stream of each row. At equal times, the rows of
+    the first stream come first."""
     schema = sources[0].schema
     number = pa.field(free_name("stream", set(schema.names)), pa.int32())
     rows = (

@@ -1,6 +1,6 @@
-"""The input and output of operators for top-k across streams: flat arrays, as everywhere.
+"""The input and output of operators for top-k across streams, as flat arrays.
 
-A row has the value of one object in one stream. Objects are small whole numbers; the engine knows their names.
+A row has the value of one object in one stream. Objects are small whole numbers; the codec knows their ids.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skyband.core.registry import Algorithm
 from skyband.problems.across.combining import ADD, Combine
 from skyband.windows import Ticks
 
-# What several values of an object in one stream mean, as long as they are live.
+# How several live values of an object in one stream are combined. ONCE: it has only one.
 ONCE, LAST, MAX, SUM = 0, 1, 2, 3
 REPEAT_CODES = {None: ONCE, "last": LAST, "max": MAX, "sum": SUM}
 
@@ -28,18 +28,18 @@ SUM_OF_ONE = Combine(ADD, (1.0,))
 
 @dataclass(frozen=True, slots=True)
 class AcrossSpec:
-    """A query in numbers."""
+    """A query across streams in numbers."""
 
     k: int
     window: Ticks
     emit: int = WHOLE_CODE
     combine: Combine = SUM_OF_ONE
-    low: tuple[float, ...] = (0.0,)  # by stream: the smallest value, which a missing one counts as
+    low: tuple[float, ...] = (0.0,)  # by stream: the smallest value, which stands for a missing one
     high: tuple[float, ...] = (1.0,)  # by stream: the largest value; may be infinite
     repeat: int = ONCE
-    recall: float = 0.0  # the share of the answers' objects that is enough; 0: all of them
-    max_repeats: int = 0  # how often an object is expected to come in a stream, at most; 0: any number
-    idle_after: int = 0  # how far a stream may be behind the others, and still be waited for
+    recall: float = 0.0  # the required share of an exact answer's objects; 0: all of them
+    max_repeats: int = 0  # how often an object may come to a stream; 0: any number of times
+    idle_after: int = 0  # how far a stream may be behind the first before windows stop waiting for it
 
     @property
     def streams(self) -> int:
@@ -49,13 +49,13 @@ class AcrossSpec:
 class AcrossBatch(NamedTuple):
     """Rows in arrival order. Row i is the arrival at position `first + i`."""
 
-    stream: Codes  # which stream it came on
-    code: Codes  # which object it is about
-    value: Floats  # within the stream's bounds; NaN says nothing
+    stream: Codes
+    code: Codes  # the object
+    value: Floats  # within the stream's bounds; NaN: no value
     time: Ints  # what the window measures, within ±2**62; empty in a window of arrivals
     first: int
-    codes: int  # how many objects have a number
-    key: Ints = NO_KEYS  # for those who want it: a number that is always the same for an object; else empty
+    codes: int  # how many objects have a code
+    key: Ints = NO_KEYS  # a hash of the object's id, if the operator wants keys; otherwise empty
 
     def part(self, first: int, last: int) -> AcrossBatch:
         """Rows [first, last)."""
@@ -67,38 +67,37 @@ class AcrossBatch(NamedTuple):
 
 
 class AcrossAnswer(NamedTuple):
-    """What became known: one entry per object shown, in the order in which it became known.
+    """The objects that an operator shows, one entry each, in the order in which it found them.
 
-    What becomes known at once is ordered by leaving before entering, then rank.
+    Entries of the same moment are ordered by leaving before entering, then rank. An object that leaves has the rank,
+    score, time and values that it had in the answer before.
     """
 
-    at: Ints  # by value: the window's end, or now; by count: arrivals so far
-    rank: Codes  # 1 is best; of an object that leaves, the rank it had
-    score: Floats  # of one that leaves, the score it had in the answer before
+    at: Ints  # by value: the window's end, or now; by count: the arrivals so far
+    rank: Codes  # 1 is best
+    score: Floats
     code: Codes
     change: npt.NDArray[np.int8]  # ENTER or LEAVE
-    time: Ints  # of its most recent row, which decides between equal scores; of one that leaves, as it was
-    values: (
-        Floats  # a row for each entry, a column for each stream; NaN where it has none. Of one that leaves, as before
-    )
-    recall: Floats  # the share of objects that answers have of those they should; 1 if exact, NaN if nobody knows
+    time: Ints  # of the object's most recent row, which decides between equal scores
+    values: Floats  # a row for each entry, a column for each stream; NaN: no value
+    recall: Floats  # the share of an exact answer's objects that the answer has; 1 if it is exact, NaN if unknown
 
 
 class AcrossOperator(Operator[AcrossBatch, AcrossAnswer, Ints], Protocol):
-    """An algorithm for the k best objects across streams, running."""
+    """A running algorithm for the k best objects across streams."""
 
     @property
     def wants_keys(self) -> bool:
-        """Does it need a number that is always the same for an object, also after it was forgotten?"""
+        """Does it need `AcrossBatch.key`, which is the same for an object even after its code was dropped?"""
         ...
 
     @property
     def repeated(self) -> int:
-        """Rows so far that broke the promise that an object comes once in a stream, as far as noticed."""
+        """How many rows broke the promise of how often an object comes to a stream, as far as it noticed."""
         ...
 
     def live_codes(self) -> npt.NDArray[np.bool_]:
-        """By object: is there something to remember of it?"""
+        """For each object code: does the operator still need it?"""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Chooses the algorithm of a top-k query across streams, with its reason and the expected rows held."""
+"""Chooses the algorithm of a top-k query across streams, and says why."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from skyband.problems.across.operator import ONCE, REPEAT_CODES, AcrossSpec
 from skyband.problems.across.query import TopKAcross
 from skyband.windows import Ticks, span_ticks
 
-ASSUMED_WINDOW_ROWS: Final = 1_000_000  # of a window by value, when nobody says how many rows it holds
+ASSUMED_WINDOW_ROWS: Final = 1_000_000  # in a window by value, if nobody says how many rows it holds
 
 
 def specify(query: TopKAcross, schema: pa.Schema, *, external_clock: bool = False) -> AcrossSpec:
-    """`query` over rows of `schema`, in numbers."""
+    """Convert a query over rows of `schema` to numbers."""
     ticks, idle_after = query.window.ticks(schema, query.lateness), idle_ticks(query, schema)
     return in_numbers(query, ticks.with_outside_watermark() if external_clock else ticks, idle_after)
 
 
 def idle_ticks(query: TopKAcross, schema: pa.Schema) -> int:
-    """How far behind the first a stream may be and still be waited for, in the unit of the window's column."""
+    """How far a stream may be behind the first before windows stop waiting for it, in ticks; 0: no limit was set."""
     if query.idle_after is None:
         return 0
     on = str(query.window.on)
@@ -48,7 +48,7 @@ def in_numbers(query: TopKAcross, ticks: Ticks, idle_after: int = 0) -> AcrossSp
 
 
 def plan(spec: AcrossSpec, named: str | None = None, *, window_rows: float | None = None) -> Plan:
-    """The algorithm asked for by name, or else the one that holds fewest rows of those that can."""
+    """Take the algorithm that the query names; otherwise, of those that can answer, the one that holds fewest rows."""
     chooser = Chooser(
         spec=spec,
         window=WindowRows.of(spec.window, window_rows, ASSUMED_WINDOW_ROWS),

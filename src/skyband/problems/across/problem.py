@@ -58,7 +58,7 @@ class Across(OneWindowProblem[TopKAcross]):
         return AcrossCodec(query, schema)
 
     def start(self, data: Any, query: TopKAcross) -> Running:
-        """Over one stream, over one in which a column names the source, or over a mapping."""
+        """Run over one stream, in which a column may name the source, or over a mapping from names to streams."""
         if isinstance(data, Mapping):
             return embedded.start(data, query)
         if query.stream is None and len(query.streams) > 1:

@@ -34,7 +34,7 @@ def _column(option: str) -> Callable[[object], str]:
 
 
 def _check_id(id: object) -> str | tuple[str, ...]:
-    """One column stays as it is: snapshots know it so."""
+    """Return one column as a string, and several as a tuple."""
     if isinstance(id, (list, tuple)) and len(id) != 1:
         names = tuple(map(_column("id"), id))
         if not names or len(set(names)) != len(names):
@@ -110,7 +110,7 @@ def _check_bounds(bounds: Any, streams: tuple[str, ...], repeat: str | None) -> 
             raise InvalidQuery(f"bounds has nothing for the stream {missing[0]!r}.")
         pairs = [bounds[name] for name in streams]
     elif isinstance(bounds, tuple) and len(bounds) == len(streams) and all(isinstance(each, tuple) for each in bounds):
-        pairs = list(bounds)  # as a query keeps them: `dataclasses.replace` gives them back
+        pairs = list(bounds)  # the form in which a query keeps them: `dataclasses.replace` passes it back
     else:
         pairs = [bounds] * len(streams)
     for pair in pairs:
@@ -276,18 +276,19 @@ class TopKAcross(Query):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """By stream: the column with the value."""
+        """The column with the value, for each stream."""
         if isinstance(self.value, str):
             return (self.value,) * len(self.streams)
         return tuple(dict(self.value)[name] for name in self.streams)
 
     def columns(self, values: Sequence[str]) -> list[str]:
-        """The columns that are read of a row: these as its values, and those that say whose they are, and when."""
+        """The columns that the query reads: these values, and the columns for the object, the time and the stream."""
         read = *self.ids, *values, self.window.on, self.window.order, self.stream
         return list(dict.fromkeys(name for name in read if name is not None))
 
     def check_columns(self, columns: list[str], stream: str | None = None) -> None:
-        """Raise `UnknownColumn` unless `columns` has all that this query names; of the rows of a stream, or of all."""
+        """Raise `UnknownColumn` unless `columns` has all columns that this query names; for `stream`, those of its
+        rows."""
         self.window.check_columns(columns)
         values = self.values if stream is None else (self.values[self.streams.index(stream)],)
         used = [*((name, "id=") for name in self.ids), *((name, "value=") for name in values), (self.stream, "stream=")]

@@ -31,7 +31,7 @@ class AcrossSession(Session):
 
     @entry
     def push_merged(self, batch: pa.RecordBatch, streams: Codes) -> pa.Table:
-        """Rows of several streams in the order of their times, with the number of the stream of each."""
+        """Feed rows of several streams, merged in order of time. `streams` has the number of each row's stream."""
         return self._push(batch, streams)
 
     def stats(self) -> AcrossStats:

@@ -47,12 +47,12 @@ from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession
 
 STREAM: Final = PREFIX + "stream"
-LATEST: Final = PREFIX + "latest"  # when an object's most recent row was: decides between equal scores
+LATEST: Final = PREFIX + "latest"  # the time of an object's most recent row, which decides between equal scores
 
 
 @dataclass(frozen=True)
 class AcrossJob(BucketJob):
-    """What a worker has to know of a top-k query across streams."""
+    """What a worker needs to know about a top-k query across streams."""
 
     query: TopKAcross
 
@@ -64,7 +64,7 @@ class AcrossJob(BucketJob):
 
 
 class BucketCodec(AcrossCodec):
-    """A codec that also says when an object's most recent row was."""
+    """A codec whose answers also have the time of each object's most recent row."""
 
     def __init__(self, query: TopKAcross, schema: pa.Schema, *, external_clock: bool = False) -> None:
         super().__init__(query, schema, external_clock=external_clock)
@@ -90,9 +90,10 @@ class CountingGatherer(Gatherer):
 
 
 def top_k_across(data: DataFrame | Mapping[str, DataFrame], query: TopKAcross) -> DataFrame:
-    """The k best objects of a window across streams, batch or streaming. Columns: as of `skyband.top_k_across`.
+    """Rank the k best objects of a window across streams, batch or streaming, as `skyband.top_k_across`.
 
-    Of objects with equal scores whose most recent rows have equal times, the one in the later bucket comes last.
+    Among objects with equal scores and equal times of their most recent rows, the one in the earlier bucket comes
+    first.
     """
     if isinstance(data, Mapping):
         for name in query.streams:
@@ -133,10 +134,10 @@ def _projection(df: DataFrame, query: TopKAcross, stream: str) -> InputProjectio
 
 
 def best_of_all(k: int, recall: str | None = None) -> Merge:
-    """Of what buckets say of each window, the k best objects, ranked.
+    """Make the function that merges the buckets' answers: it ranks the k best objects of each window.
 
-    The recall of a window, in the column of that name, is the mean of those of the buckets that its objects come from;
-    null if one of them is.
+    `recall` names the column with the recall. That of a window is the mean over its objects of the recall of their
+    buckets; null if one of these is null.
     """
     keys = [("score", "descending"), (LATEST, "descending"), ("rank", "ascending")]
 
@@ -152,13 +153,13 @@ def best_of_all(k: int, recall: str | None = None) -> Merge:
 
 
 def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossJob:
-    """The job for `query` over `df`, whose column `stream` names the stream of each row."""
+    """Make the job for `query` over `df`, whose column `stream` names the stream of each row."""
     added = [stream] if stream == STREAM else []
     whole = arrow_schema(df.drop(*added).schema)
     check_order(query.window, whole)
     chosen = plan(specify(query, whole), query.algorithm)
     ticks = query.window.ticks(whole, query.lateness)
-    # There is one watermark for all streams, that of the first: so it waits as long as any may be behind.
+    # All streams share one watermark, which follows the fastest, so it must wait as long as any stream may be behind.
     ticks = replace(ticks, lateness=ticks.lateness + idle_ticks(query, whole))
     check_no_jump(df, query.max_jump)
     fields = [whole.field(name) for name in query.columns(query.values)]
@@ -175,7 +176,7 @@ def _resolve(df: DataFrame, query: TopKAcross, stream: str) -> AcrossJob:
         is_spread=PROBLEM.distribution(query).is_spread,
         fingerprint=query.fingerprint(whole),
         plan=chosen,
-        # Asked of a bucket: a column names the stream of each row, and Spark does the waiting.
+        # In a bucket, a column names the stream of each row, and Spark does the waiting.
         query=replace_unchecked(query, stream=stream, lateness=None, idle_after=None, max_jump=None),
     )
 

@@ -23,7 +23,7 @@ _POSSIBLE = "Possible: FROM r1 FULL JOIN r2 USING (id) FULL JOIN r3 USING (id), 
 
 
 def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
-    """The statement as a `TopKAcross`. `schemas` by alias."""
+    """Turn the statement into a `TopKAcross`. `schemas` are those of its inputs, by alias."""
     if statement.error is not None:
         statement.refuse("WITH ERROR is for rows of one stream")
     key = _key(statement, schemas)
@@ -109,7 +109,10 @@ def _values(statement: Statement, by: exp.Expr, schemas: Mapping[str, pa.Schema]
 
 
 def _combined(statement: Statement, by: exp.Expr, smallest: float) -> str:
-    """The score over the names of the streams. What is missing counts as the smallest; COALESCE may say just that."""
+    """Rewrite the score as an expression over the names of the streams.
+
+    A missing value counts as the smallest. COALESCE is accepted only if it says the same.
+    """
 
     def rename(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Coalesce) and isinstance(node.this, exp.Column):
@@ -143,6 +146,6 @@ def _shown(statement: Statement, key: tuple[str, ...], values: Mapping[str, str]
         plain = tree.name if tree.name in key else f"{tree.table}_{tree.name}"
         items.append((item.name if item.is_named else plain, column))
     if statement.recall is not None:
-        # The query calls it by the first name that no stream and no object has.
+        # The query gives it the first name that no other column has.
         items.append(("recall", free_name("recall", {*lead, *key, *values})))
     return shown_columns(lead, ((name, exp.column(written(column))) for name, column in items))

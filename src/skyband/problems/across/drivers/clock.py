@@ -1,8 +1,8 @@
-"""Steps: what the window clock says of the rows of several streams, for algorithms to execute one by one.
+"""Turns the rows of several streams into steps, which algorithms execute one by one.
 
-At each step the clock moves on, and a row begins or the answer is due: the table in `core/clock.py` says when. So no
-algorithm knows what a window is, what is late, and what waits. A row that begins after others may end before them: it
-came late.
+At each step the clock advances, and a row begins or an answer is due: the table in `core/clock.py` defines when. So no
+algorithm knows what a window is, which rows are late, and which wait. A row that came late begins after others and may
+end before them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from skyband.problems.across.operator import AcrossBatch, AcrossSpec
 
 
 class Rows(NamedTuple):
+    """The rows of steps."""
+
     stream: Codes
-    code: Codes
-    value: Floats  # NaN: it only moves the clock
-    time: Ints  # by count: how many rows came before
+    code: Codes  # the object
+    value: Floats  # NaN: the row only moves the clock
+    time: Ints  # by count: the number of earlier rows
     position: Ints
-    last: Ints  # the clock's last moment at which it lives
+    last: Ints  # the last moment of the clock at which it lives
 
     def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Rows:
         columns: list[Any] = [change(column) for column in self]
@@ -42,10 +44,12 @@ class Rows(NamedTuple):
 
 
 class Steps(NamedTuple):
+    """Steps in order."""
+
     rows: Rows
-    clock: Ints  # by step, never falling
-    row: Ints  # by step: which of the rows begins, or ANSWER_DUE
-    each: bool  # an answer is due after each row
+    clock: Ints  # the clock at each step; it never falls
+    row: Ints  # the row that begins at each step, or ANSWER_DUE
+    each: bool  # is an answer due after each row?
 
 
 _NONE = np.empty(0, np.int64)
@@ -53,15 +57,15 @@ _NO_ROWS = Rows(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), _NONE
 
 
 class StepClock:
-    """Rows in, steps out."""
+    """Takes batches of rows and returns steps."""
 
     def __init__(self, spec: AcrossSpec, windows: WindowClock) -> None:
         self.spec = spec
         self._clock = windows
         self._longest = EARLIEST  # by value, with a slide: the last moment of any row that has begun
         self._shown = False  # did the last answer show something?
-        self._waiting = _NO_ROWS  # by value, with a slide: rows whose first window is still open, by its end
-        self._begins = _NONE  # that end
+        self._waiting = _NO_ROWS  # by value, with a slide: rows that wait for their first window, in its order
+        self._begins = _NONE  # the end of the first window of each waiting row
 
     # -- rows and time ------------------------------------------------------------------------------------------------
 
@@ -117,22 +121,22 @@ class StepClock:
         return int(self._begins[0]) if len(self._begins) else None
 
     def measured(self, batch: AcrossBatch) -> Ints:
-        """What the window measures of rows that come next."""
+        """What the window measures of the next rows."""
         return self._clock.measured(batch.time, len(batch.value))
 
     def live_from(self) -> int:
-        """Rows before this are not among the last of the window's size."""
+        """The first time that is among the last `size`."""
         return self._clock.start_of(self._clock.now + 1)
 
     def now(self) -> int:
-        """The clock of the answer that is asked for right now: with a slide, of the window that closes next."""
+        """The clock of an answer now: with a slide, of the window that closes next."""
         moment = self._clock.answered_at(self.worth_closing)
-        return self._clock.next_end if moment is None else moment  # which is empty if no row is left for it
+        return self._clock.next_end if moment is None else moment  # if no row is left, that window is empty
 
     def until_now(self) -> Steps:
-        """The rows that wait for the window that closes next, and one that says nothing but moves the clock there.
+        """Steps to the window that closes next: its waiting rows, and a row without a value that moves the clock.
 
-        The clock stays as it is.
+        They do not move this clock.
         """
         end = self.now()
         count = int(np.searchsorted(self._begins, end, side="right"))
@@ -147,7 +151,7 @@ class StepClock:
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _slide(self, rows: Rows, first: int) -> Steps:
-        """By count, with a slide: rows begin as they come, and the answer is due with the last one of a slide."""
+        """By count, with a slide: rows begin as they come, and an answer is due with the last row of a slide."""
         n, every = len(rows.time), self.spec.window.every
         steps = n + (first + n) // every - first // every
         clock, row = np.empty(steps, np.int64), np.empty(steps, np.int64)
@@ -155,7 +159,7 @@ class StepClock:
         return Steps(rows, clock, row, each=False)
 
     def _wait(self, rows: Rows, begins: Ints, unranked: npt.NDArray[np.bool_]) -> None:
-        """Let rows wait for their first open window, but for those that say nothing."""
+        """Let rows with a value wait for their first open window."""
         if unranked.any():
             kept = np.flatnonzero(~unranked)
             rows, begins = rows.take(kept), begins[kept]
@@ -171,11 +175,11 @@ class StepClock:
     # -- state --------------------------------------------------------------------------------------------------------
 
     def compact(self, code_of: Codes) -> None:
-        """Objects have other numbers now."""
+        """Renumber objects."""
         self._waiting = self._waiting._replace(code=code_of[self._waiting.code])
 
     def codes(self) -> Codes:
-        """The objects that rows wait for."""
+        """The objects of waiting rows."""
         return self._waiting.code
 
     def rows_waiting(self) -> int:

@@ -1,6 +1,6 @@
-"""What algorithms that execute steps have in common: batches become steps, steps become answers.
+"""The driver of algorithms across streams: it turns batches into steps, and steps into answers.
 
-An algorithm adds its state and a kernel that executes steps; see `clock.py` for what these are.
+An algorithm adds its state and a kernel that executes steps: see `clock.py`.
 """
 
 from __future__ import annotations
@@ -22,43 +22,43 @@ from skyband.problems.across.drivers.kernels.emit import Out, Shown, new_out, ne
 from skyband.problems.across.drivers.kernels.scoring import scoring_of
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
 
-CHUNK = 1 << 16  # steps between two looks at the state from outside
-_SHOWN = ("code", "score", "time", "values")  # what is remembered of the last answer
+CHUNK = 1 << 16  # the most steps of one call of the kernel; in between the driver makes room
+_SHOWN = ("code", "score", "time", "values")  # the columns of the last answer that are saved
 
 
 class Config(NamedTuple):
-    """What a step has to know of the query, for algorithms that need no more."""
+    """The query, as a kernel needs it."""
 
     k: int
     emit: int
-    each: bool  # an answer is due after each row
+    each: bool  # is an answer due after each row?
 
 
 class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
-    """An operator, but for what an algorithm keeps and does at each step."""
+    """The protocol except for the abstract methods, which an algorithm implements."""
 
     wants_keys = False
     recall = 1.0
-    _s: Any  # what the algorithm keeps: a named tuple of arrays
-    _kernel: Callable[..., tuple[int, int]]  # what executes steps
+    _s: Any  # the algorithm's state: a named tuple of arrays
+    _kernel: Callable[..., tuple[int, int]]  # executes steps
 
     def __init__(self, spec: AcrossSpec) -> None:
         super().__init__(WindowClock(spec.window, streams=spec.streams, idle_after=spec.idle_after))
         self.spec = spec
         self._steps = StepClock(spec, self._windows)
         self._scoring = scoring_of(spec)
-        self._codes = 0  # objects there is room for
+        self._codes = 0  # how many objects there is room for
         self._shown = new_shown(0, 0, spec.streams)
         self._out = new_out(1024, spec.streams)
-        self._written = 0  # entries of it
-        self._done: list[AcrossAnswer] = []  # what was written before it was full
+        self._written = 0  # the entries of `_out` that are written
+        self._done: list[AcrossAnswer] = []  # earlier entries, from when `_out` was full
 
     @property
     def _places(self) -> int:
-        """How many rows of an object there is room for, where slots are kept."""
+        """The number of slots of an object."""
         return self.spec.streams
 
-    # -- what an algorithm says ---------------------------------------------------------------------------------------
+    # -- an algorithm implements these --------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -66,43 +66,43 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
 
     @abstractmethod
     def _grow(self, codes: int) -> None:
-        """Make room for so many objects."""
+        """Make room for this many objects."""
 
     @abstractmethod
     def _rank_now(self, clock: int) -> int:
-        """Write the best objects at `clock`, where the last step was, to the top; return how many there are."""
+        """Write the best objects at `clock`, the clock of the last step, to the top. Returns their number."""
 
     @abstractmethod
     def _rows_kept(self) -> int: ...
 
     @abstractmethod
     def _live(self) -> npt.NDArray[np.bool_]:
-        """By object: is something kept of it?"""
+        """For each object: does the algorithm still need it?"""
 
     @abstractmethod
     def _compact(self, kept: Ints, code_of: Codes) -> None:
-        """Object kept[i] becomes object i; code_of says it the other way round."""
+        """Renumber objects: kept[i] becomes i. `code_of` maps the old codes to the new ones."""
 
     @abstractmethod
     def _in_use(self) -> Arrays:
-        """What is in use of each array of the state."""
+        """The part of each array of the state that is in use."""
 
     @abstractmethod
     def check(self) -> None: ...
 
     def _reserve(self, rows: int) -> None:
-        """Make room for so many rows more."""
+        """Make room for this many more rows."""
         return
 
     def _prepare(self) -> None:
-        """Before steps are executed: make room for what one of them may need."""
+        """Before steps are executed, make room for one of them."""
         return
 
     def _config(self, each: bool) -> Any:
         return Config(self.spec.k, self.spec.emit, each)
 
     def _make_room_for(self, saved: Arrays) -> None:
-        """Make room for what `_in_use` gave, in a state that is as good as new."""
+        """Make room in a new state for arrays that `_in_use` returned."""
         return
 
     # -- the protocol -------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
     def top(self, k: int, size: int | None = None) -> AcrossAnswer:
         asked, now = self, self._steps.now()
         if self.spec.window.slides:
-            # Rows of the window that closes next may be outlived by an earlier window: ask a copy.
+            # The window that closes next needs rows that still wait, so a copy takes them.
             asked = type(self)(self.spec)
             asked.restore(self.state())
             asked._run(asked._steps.until_now())
@@ -153,7 +153,7 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
     def validate(self, saved: Saved) -> None:
         saved.length(1, "codes")
         codes, shown = int(saved["codes"][0]), len(saved["shown_code"])
-        # As many as there are entries of what is kept of objects, so that a number alone cannot ask for memory.
+        # It must equal the length of the arrays by object, so that a number alone cannot ask for memory.
         saved.promise(codes == self._codes_in(saved), f"'codes' says that there is room for {codes} objects")
         self._steps.validate(saved, codes)
         saved.within("shown_code", np.array([shown]), 0, min(self.spec.k, codes))
@@ -163,7 +163,7 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
         saved.distinct("shown_code", saved["shown_code"])
 
     def _codes_in(self, saved: Saved) -> int:
-        """How many objects these arrays have room for; algorithms that keep slots say what is in them, too."""
+        """Check the arrays by object, and return their length. This is for algorithms with slots."""
         slots = saved["own_slots"]
         saved.shape("own_slots", len(slots), self._places)
         saved.numbers("own_slots.value", slots["value"])
@@ -181,7 +181,7 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
         self._restore(state)
 
     def _state(self) -> Arrays:
-        """What the algorithm keeps."""
+        """Copy the algorithm's state."""
         return {f"own_{name}": array.copy() for name, array in self._in_use().items()}
 
     def _restore(self, state: Arrays) -> None:
@@ -221,7 +221,7 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
             step, self._written = self._execute(steps, step, min(step + CHUNK, total), self._written)
 
     def _reserve_out(self, room: int) -> None:
-        """Make room to write so many entries more."""
+        """Make room for this many more entries of the output."""
         if self._written + room > len(self._out.at):
             self._done.append(_copied(self._out, self._written))
             self._written = 0
@@ -235,14 +235,15 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
         return AcrossAnswer(*joined)
 
     def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
-        """Execute steps [step, end) as far as there is room; return the first not executed, and how much is written."""
+        """Execute steps [step, end) while there is room. Returns the first step not executed, and the number of entries
+        written."""
         self._prepare()
         what = self._config(steps.each), self._scoring, steps.rows, steps.clock, steps.row
         return self._kernel(*what, step, end, self._s, self._shown, self._out, written)
 
 
 def _writable(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Kernels would be compiled a second time for arrays that cannot be written to."""
+    """Copy a read-only array, because numba would compile the kernels a second time for it."""
     return column if column.flags.writeable else column.copy()
 
 

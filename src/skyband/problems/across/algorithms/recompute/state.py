@@ -1,4 +1,5 @@
-"""What recomputation says of objects: their values and scores. Windows and emit are those of `core/plain.py`."""
+"""Recomputation across streams: it defines the values and scores of objects. Windows and emit are those of
+`core/plain.py`."""
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSp
 
 
 class Row(NamedTuple):
+    """A row in numbers."""
+
     stream: int
     code: int
     value: float
@@ -27,7 +30,7 @@ class Row(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """An object of an answer, with its values stream by stream: None where it has none."""
+    """An object of an answer, with its value in each stream; None: no value."""
 
     code: int
     score: float
@@ -36,6 +39,8 @@ class Ranked(NamedTuple):
 
 
 class Recompute(ShowsNoRows, Recomputing[AcrossBatch, Row, Ranked, AcrossAnswer]):
+    """The oracle of all algorithms across streams."""
+
     def __init__(self, spec: AcrossSpec) -> None:
         super().__init__(spec.window, spec.k, spec.emit, Row._make, Ranked._make)
         self.spec = spec
@@ -48,13 +53,13 @@ class Recompute(ShowsNoRows, Recomputing[AcrossBatch, Row, Ranked, AcrossAnswer]
         for i, (value, time) in enumerate(zip(batch.value.tolist(), times, strict=True)):
             stream = int(batch.stream[i])
             self._reached[stream] = max(self._reached[stream], time)
-            # A stream that is too far behind the others is not waited for.
+            # Windows do not wait for a stream that is too far behind the fastest.
             reached = max(min(self._reached), max(self._reached) - self.spec.idle_after)
             row = Row(stream, int(batch.code[i]), value, time, batch.first + i)
             yield Arrival(row if value == value else None, time, reached=reached)
 
     def ranked(self, rows: list[Row]) -> list[Ranked]:
-        """All objects of these rows, best first; of equal scores, the one with the most recent row."""
+        """All objects of these rows, best first; among equal scores, the one with the most recent row comes first."""
         objects: dict[int, list[Row]] = {}
         for row in rows:
             objects.setdefault(row.code, []).append(row)
@@ -67,7 +72,7 @@ class Recompute(ShowsNoRows, Recomputing[AcrossBatch, Row, Ranked, AcrossAnswer]
         return [ranked for _, ranked in sorted(keyed, key=lambda pair: pair[0])]
 
     def _value(self, rows: list[Row]) -> float | None:
-        """What an object has in a stream."""
+        """An object's value in a stream, from its rows there."""
         if not rows:
             return None
         if self.spec.repeat == words.MAX:
@@ -129,7 +134,7 @@ class Recompute(ShowsNoRows, Recomputing[AcrossBatch, Row, Ranked, AcrossAnswer]
 
 
 def _compute(program: tuple[tuple[int, float], ...], given: list[float]) -> float:
-    """The program's result, step by step. What overflows is infinite, what cannot be computed is not a number."""
+    """Run the program. A result that overflows is infinite, and one that cannot be computed is NaN."""
     stack: list[float] = []
     for step, argument in program:
         if step == combining.NUMBER:

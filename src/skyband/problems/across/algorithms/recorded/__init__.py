@@ -30,7 +30,7 @@ def refuses(spec: AcrossSpec) -> str | None:
 
 
 def expected_rows(spec: AcrossSpec, window_rows: float) -> float:
-    """As measured of three streams, half in step; rows on record do not count."""
+    """As measured with three streams, half in step. Rows on record do not count."""
     return min(exact_rows(spec, window_rows), 1.5 * spec.k * (1 + math.log(max(window_rows / spec.k, 1.0))))
 
 

@@ -1,9 +1,9 @@
-"""The compiled half of `recorded`.
+"""The compiled loops of `recorded`.
 
-An object is in slots while it has a point in the front: only such objects can enter an answer without another row. All
-others are on record: a hash table has their rows, under a print of the object's id. When a row comes, its object is
-brought back from there first. So nothing is missed, and of most objects the id, and slots for every stream, need not be
-kept.
+An object is in slots while it has a point in the front, because only such objects can enter an answer without another
+row. All others are on record: a hash table has their rows, under a hash of the object's id (its print). When a row
+comes, its object is first brought back from there. So no object is missed, and for most objects Skyband need keep
+neither the id nor slots for every stream.
 """
 
 from __future__ import annotations
@@ -35,35 +35,37 @@ from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 
 RECORD = np.dtype(
     [
-        ("print", np.uint64),  # of the object's id
+        ("print", np.uint64),  # the hash of the object's id
         ("value", np.float64),
-        ("time", np.int64),  # which says how long the row lives, too
-        ("position", np.uint32),  # its last 32 bits
+        ("time", np.int64),  # it also determines how long the row lives
+        ("position", np.uint32),  # the last 32 bits of the position
         ("stream", np.int32),  # or FREE, or GONE
     ],
     align=True,
 )
-FREE, GONE = -1, -2  # a place of the table that never had a row, or has none any more
+FREE, GONE = -1, -2  # a place of the table that never had a row, or that lost its row
 
-# Numbers that change: places of the table that are not free; objects in slots; the largest position of a row so far;
-# and until when objects may be missing, because an object came again in a stream and scores less now.
+# The entries of `Records.numbers`: places of the table that are not free; objects in slots; the largest position so
+# far; and the moment until which answers may miss objects, because an object came again and scores less now.
 TAKEN, IN_SLOTS, NEWEST, UNSURE, NUMBERS = range(5)
 
-MOST_TAKEN = 0.8  # of the table's places: with more of them, looking for a row takes long
+MOST_TAKEN = 0.8  # the share of places that may be taken; with more, searching takes long
 
-IN_FRONT, KEPT = 4, 8  # marks of objects, beside those of `show`
+IN_FRONT, KEPT = 4, 8  # marks of objects, besides those of `show`
 MARKS_OF_SHOW = 3
 
 
 class Records(NamedTuple):
-    table: npt.NDArray[Any]  # RECORD; open addressing
-    prints: npt.NDArray[np.uint64]  # by object that has a number: of its id
-    in_slots: Ints  # the objects in slots, [0, IN_SLOTS), in no order; some more than once, some no longer
-    numbers: Ints  # single numbers, by the names above
+    """The rows on record, and which objects are in slots."""
+
+    table: npt.NDArray[Any]  # of RECORD, with open addressing
+    prints: npt.NDArray[np.uint64]  # by object code: the hash of its id
+    in_slots: Ints  # [0, IN_SLOTS): the objects in slots, in no order; some twice, some no longer there
+    numbers: Ints  # see the names above
 
 
 class Lifetime(NamedTuple):
-    """How long rows live: until time + span, or the last slide before."""
+    """How long rows live: until time + span, rounded down to a slide."""
 
     span: int
     every: int
@@ -96,7 +98,7 @@ def _following(i, table):
 
 @part
 def _place_for(table, print_):
-    """The first place that a row of this print can have."""
+    """The first free place for a row with this print."""
     i = _home(print_, table)
     while table[i].stream >= 0:
         i = _following(i, table)
@@ -105,7 +107,7 @@ def _place_for(table, print_):
 
 @part
 def _record(records, slots, code, clock):
-    """Put the rows of an object on record. It has none there: all of them were in slots."""
+    """Put the rows of an object on record. They are all in slots; none is on record yet."""
     table, print_ = records.table, records.prints[code]
     for s in range(slots.shape[1]):
         slot = slots[code, s]
@@ -118,7 +120,7 @@ def _record(records, slots, code, clock):
 
 @part
 def _read(record, slots, code, newest, lifetime):
-    """Write a row on record into the slot where it belongs."""
+    """Write a row on record into its slot."""
     slot = slots[code, record.stream]
     slot.value, slot.time, slot.held = record.value, record.time, 1
     slot.last = _last_moment(record.time, lifetime)
@@ -127,7 +129,7 @@ def _read(record, slots, code, newest, lifetime):
 
 @part
 def _bring_back(records, slots, code, clock, lifetime):
-    """Write the rows of an object that is on record into its slots, where they live; they are on record no more."""
+    """Move the rows of an object from the record to its slots; expired rows are dropped."""
     table, print_ = records.table, records.prints[code]
     i = _home(print_, table)
     while table[i].stream != FREE:
@@ -141,7 +143,7 @@ def _bring_back(records, slots, code, clock, lifetime):
 
 @kernel
 def drop_dominated(records, clock, lifetime, stair_last, stair_score, stairs, door, scoring):
-    """Drop the rows of objects that cannot be in an answer any more. `door`: slots of one object, with none in them."""
+    """Drop the rows of objects that no answer can show any more. `door` is scratch space: empty slots of one object."""
     table = records.table
     for i in range(len(table)):
         if table[i].stream < 0:
@@ -150,13 +152,13 @@ def drop_dominated(records, clock, lifetime, stair_last, stair_score, stairs, do
         first = _home(print_, table)
         while table[first].stream < 0 or table[first].print != print_:
             first = _following(first, table)
-        if first == i:  # else it was looked at with the first one
+        if first == i:  # otherwise the object was handled at its first row
             _drop_unless_needed(table, i, print_, clock, lifetime, stair_last, stair_score, stairs, door, scoring)
 
 
 @part
 def _drop_unless_needed(table, first, print_, clock, lifetime, stair_last, stair_score, stairs, door, scoring):
-    """Of the object with a row in place `first`, and others behind it."""
+    """Do so for the object whose first row is in place `first`."""
     i, is_needed = first, False
     while table[i].stream != FREE:
         record = table[i]
@@ -181,7 +183,7 @@ def _drop_unless_needed(table, first, print_, clock, lifetime, stair_last, stair
 
 @kernel
 def fill(rows, table):
-    """Put rows on record in an empty table."""
+    """Put rows into an empty table."""
     for i in range(len(rows)):
         if rows[i].stream >= 0:
             table[_place_for(table, rows[i].print)] = rows[i]
@@ -192,13 +194,13 @@ def fill(rows, table):
 
 @inlined
 def has_room(records, streams):
-    """Is there room for all that is in slots?"""
+    """Has the table room for all objects in slots?"""
     return records.numbers[TAKEN] + records.numbers[IN_SLOTS] * streams < MOST_TAKEN * len(records.table)
 
 
 @kernel
 def settle(state, records, k, scoring, mark):
-    """Put every object on record that has no point in the front. There is room for it."""
+    """Put every object on record that has no point in the front. The table must have room for it."""
     slots, front, numbers, objects = state.slots, state.front, state.numbers, records.in_slots
     for e in range(numbers[SIZE]):
         mark[front[CODE, e]] |= IN_FRONT
@@ -235,7 +237,7 @@ def _take(rows, r, clock, k, state, records, lifetime, scoring, top_score):
     if not was_in_slots:
         _bring_back(records, slots, code, clock, lifetime)
     if slots[code, stream].last >= clock and slots[code, stream].value > rows.value[r]:
-        # What it outscored may have been forgotten: that lives for a window at most.
+        # Objects that it outscored may have been dropped. They live for a window at most.
         numbers[UNSURE] = max(numbers[UNSURE], rows.last[r], state.numbers[LATEST])
     take_row(rows, r, clock, k, state, scoring, top_score)
     if not was_in_slots and _is_in_slots(slots, code):
@@ -245,13 +247,13 @@ def _take(rows, r, clock, k, state, records, lifetime, scoring, top_score):
 
 @inlined
 def recall_at(clock, records):
-    """Answers have all objects; if an object scores less than before, nobody knows."""
+    """The recall of answers: 1, or NaN while an object that scores less than before may have pushed others out."""
     return 1.0 if clock > records.numbers[UNSURE] else np.nan
 
 
 @kernel
 def execute(config, lifetime, scoring, rows, clocks, steps, step, end, state, records, shown, out, written):
-    """Execute steps as far as there is room; return the first that was not, and how much is written."""
+    """Execute steps while there is room. Returns the first step not executed, and the number of entries written."""
     k, entries, streams = config.k, len(shown.code), state.slots.shape[1]
     numbers = state.numbers
     while step < end:

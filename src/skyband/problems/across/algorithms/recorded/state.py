@@ -1,7 +1,7 @@
-"""What `recorded` holds: slots for the objects of the front, and a table of the rows of all others that may matter.
+"""The state of `recorded`: slots for the objects of the front, and a table of the rows of all others that may matter.
 
-Records and slots say the same of a row. A record takes 32 bytes, whatever the number of streams, and knows its object
-by 64 bits of a hash of the id. An object is in slots or on record, never both.
+A record has the same facts as a slot. It takes 32 bytes, whatever the number of streams, and identifies its object by a
+64-bit hash of the id. An object is in slots or on record, never both.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ from skyband.problems.across.drivers.kernels.slots import EARLIEST, START, new_s
 from skyband.problems.across.operator import AcrossAnswer, AcrossBatch, AcrossSpec
 
 FEWEST_PLACES: Final = 512
-PLACES_A_ROW: Final = 1.75  # of the table, when it is new
+PLACES_A_ROW: Final = 1.75  # places of a new table for each row
 
 
 class RecordConfig(NamedTuple):
+    """The query, as the loop needs it."""
+
     k: int
     emit: int
     each: bool
@@ -45,7 +47,7 @@ class RecordConfig(NamedTuple):
 
 
 class Recorded(Staircase):
-    """`patience`: objects in slots, beside as many as the front has points twice, until some go on record."""
+    """The operator. Objects go on record when slots have twice the points of the front and `patience` more."""
 
     wants_keys = True
 
@@ -53,7 +55,7 @@ class Recorded(Staircase):
         super().__init__(spec, patience=patience)
         window = spec.window
         self._lifetime = Lifetime(window.size - window.moves_by_value, max(window.every, 1), window.endless)
-        self._door = new_slots(1, spec.streams)  # scratch: one object
+        self._door = new_slots(1, spec.streams)  # scratch space: one object
         self._records = Records(
             new_table(FEWEST_PLACES), np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(NUMBERS, np.int64)
         )
@@ -81,7 +83,7 @@ class Recorded(Staircase):
         return found
 
     def _ensure_room(self) -> None:
-        """Make room on record for all that is in slots: drop what cannot matter any more, and take a larger table."""
+        """Make room on record for all objects in slots: drop rows that cannot matter, and take a larger table."""
         records, streams = self._records, self.spec.streams
         if kernels.has_room(records, streams):
             return
@@ -107,7 +109,7 @@ class Recorded(Staircase):
         return super()._rows_kept()
 
     def rows_on_record(self) -> int:
-        """Rows of which nothing can be shown until their object comes again."""
+        """How many rows no answer can show until their object comes again."""
         return int(np.count_nonzero(self._records.table["stream"] >= 0))
 
     def _live(self) -> npt.NDArray[np.bool_]:
@@ -125,7 +127,7 @@ class Recorded(Staircase):
         self._list_objects(room)
 
     def _list_objects(self, room: int) -> None:
-        """List the objects in slots anew, with room for as many as there can be beside so many points."""
+        """List the objects in slots, with room for as many as there can be with this many points."""
         objects = np.flatnonzero((self._s.slots["last"] != EARLIEST).any(axis=1))
         listed = np.zeros(2 * room + self._patience + len(objects) + 1, np.int64)
         listed[: len(objects)] = objects
@@ -184,7 +186,7 @@ class Recorded(Staircase):
 
 
 def _prints_of(key: Ints) -> npt.NDArray[np.uint64]:
-    """The same 64 bits for the same key, other bits for another one, well mixed."""
+    """Mix the bits of keys, one to one."""
     mixed = key.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return mixed ^ (mixed >> np.uint64(32))

@@ -28,7 +28,8 @@ def refuses(spec: AcrossSpec) -> str | None:
 
 
 def expected_rows(spec: AcrossSpec, window_rows: float) -> float:
-    """As measured of three streams, half in step, k = 10, in windows of 1,000 to a million rows; one is a skyband."""
+    """As measured with three streams, half in step, k = 10 and windows of 1,000 to a million rows. With one stream, it
+    is a skyband."""
     ratio = max(window_rows / spec.k, 1.0)
     return min(window_rows, spec.k * (1 + math.log(ratio)) if spec.streams == 1 else 1.7 * spec.k * ratio**0.8)
 

@@ -1,9 +1,8 @@
-"""The compiled half of `staircase`.
+"""The compiled loops of `staircase`.
 
-The front is the k-skyband of what objects are sure to score: points (last, score), each the score that an object has
-for sure until `last`, with fewer than k others that are sure to rank before it for as long. It is small, about
-k (1 + ln(n / k)) points whatever the window, and lies in flat arrays in no order: every question to it is one pass that
-the compiler vectorises.
+The front is the k-skyband of sure scores. Each point (last, score) is the score that an object has for sure until
+`last`; fewer than k other objects are sure to rank before it for as long. The front is small, about k (1 + ln(n / k))
+points whatever the window, and lies in flat arrays in no order: every question about it is one vectorised pass.
 """
 
 from __future__ import annotations
@@ -25,26 +24,26 @@ from skyband.problems.across.drivers.kernels.slots import (
 )
 from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 
-# Rows of `front`. From just after BEFORE, until LAST, a point is its object's score; TIME and POSITION are those of the
-# object's most recent row; DOMINATORS, below k, are the objects that rank before it at least until LAST.
+# Rows of `front`. A point is its object's score from just after BEFORE until LAST. TIME and POSITION are those of the
+# object's most recent row. DOMINATORS, below k, counts the objects that rank before it at least until LAST.
 LAST, BEFORE, TIME, POSITION, CODE, DOMINATORS, COLUMNS = range(7)
 
-# Rows of `points`, scratch for an object's points before and after a row; of `scores`, theirs.
+# Rows of `points`, scratch space for an object's points before and after a row, and of `scores`, their scores.
 OLD_LAST, OLD_BEFORE, NEW_LAST, NEW_BEFORE = range(4)
 OLD, NEW = range(2)
 
-# Numbers that change. OLDEST and LATEST bound the LAST of the front; the top may change after NEXT_FALL.
+# The entries of `State.numbers`. OLDEST and LATEST bound the LAST of the front; after NEXT_FALL the top may change.
 SIZE, CLOCK, OLDEST, LATEST, NEXT_FALL, FOUND, STALE, REPEATED, SINCE_SWEEP, NUMBERS = range(10)
 
 AFTER_ALL = np.int64(2**63 - 1)
 
 
-# -- questions to the front -------------------------------------------------------------------------------------------
+# -- questions about the front ----------------------------------------------------------------------------------------
 
 
 @part
 def is_dominated(front, score, numbers, moment, best, k):
-    """Do k objects score more than `best` for sure, at least until `moment`?"""
+    """Are k objects sure to score more than `best`, at least until `moment`?"""
     if moment > numbers[LATEST]:
         return False
     size = numbers[SIZE]
@@ -57,7 +56,7 @@ def is_dominated(front, score, numbers, moment, best, k):
 
 @part
 def _outranked(front, score, size, moment, points, time, position):
-    """How many objects rank before this score and row, at least until `moment`?"""
+    """How many objects rank before this score, time and position, at least until `moment`."""
     last, before, current = front[LAST, :size], front[BEFORE, :size], score[:size]
     times, positions = front[TIME, :size], front[POSITION, :size]
     n = 0
@@ -69,7 +68,7 @@ def _outranked(front, score, size, moment, points, time, position):
 
 @part
 def _count(front, score, size, end, begin, points, time, position, sign):
-    """Add `sign` to the dominators of every point that this one of an object decides about, and dominates."""
+    """Add `sign` to the dominators of every point that this point dominates and whose LAST is in (begin, end]."""
     last, current, dominators = front[LAST, :size], score[:size], front[DOMINATORS, :size]
     times, positions = front[TIME, :size], front[POSITION, :size]
     for e in range(size):
@@ -90,7 +89,7 @@ def _move(front, score, source, target):
 
 @kernel
 def expire(front, score, numbers, clock):
-    """Time moves on: points end. Those that they dominated have ended before, or end now."""
+    """Move the clock, and drop the points that have ended. The points that they dominated have ended, too."""
     numbers[CLOCK] = clock
     if clock > numbers[NEXT_FALL]:
         numbers[STALE] = 1
@@ -107,7 +106,7 @@ def expire(front, score, numbers, clock):
 
 @part
 def _leave(front, score, numbers, code, k):
-    """Take the object's own points out, and those that have k dominators now."""
+    """Remove the object's points, and those that have k dominators now."""
     size = numbers[SIZE]
     codes, dominators = front[CODE, :size], front[DOMINATORS, :size]
     leaving = 0
@@ -126,7 +125,7 @@ def _leave(front, score, numbers, code, k):
 
 @part
 def replace_points(state, code, old, new, old_time, old_position, time, position, k):
-    """The object's points were `old` ones, and are `new` ones now."""
+    """Replace the object's `old` points by its `new` ones, all of which are in the scratch space."""
     front, score, points, scores, numbers = state.front, state.score, state.points, state.scores, state.numbers
     size = numbers[SIZE]
     for i in range(old):
@@ -157,9 +156,9 @@ def replace_points(state, code, old, new, old_time, old_position, time, position
 
 @part
 def prune_object(slots, front, score, numbers, code, clock, k, scoring):
-    """Let go of the object's instances that are dominated, and of the object when none is left.
+    """Drop the object's dominated instances, and the object if none is left. Returns whether one is.
 
-    So an object is forgotten, and begins anew, at the same row as if pruning had been done all the time.
+    So an object is forgotten, and starts anew, at the same row as if pruning happened all the time.
     """
     kept = False
     for s in range(slots.shape[1]):
@@ -209,7 +208,7 @@ def take_row(rows, r, clock, k, state, scoring, top_score):
 
 @part
 def _touches_top(top, numbers, points, time, position, k, top_score):
-    """Is the object that has just changed in the top, or better than its last?"""
+    """Is an object with this new score in the top, or better than the last one there?"""
     worst = numbers[FOUND] - 1
     if worst + 1 < k:
         return 1
@@ -220,7 +219,7 @@ def _touches_top(top, numbers, points, time, position, k, top_score):
 
 @kernel
 def rank(state, k, shown):
-    """Write the k best objects at the clock to the top; return how many there are."""
+    """Write the k best objects at the clock to the top. Returns their number."""
     front, numbers, top = state.front, state.numbers, state.top
     clock, found, next_fall = numbers[CLOCK], 0, AFTER_ALL
     for e in range(numbers[SIZE]):
@@ -241,7 +240,7 @@ def rank(state, k, shown):
 
 @kernel
 def execute(config, scoring, rows, clocks, steps, step, end, state, shown, out, written):
-    """Execute steps as far as there is room; return the first that was not, and how much is written."""
+    """Execute steps while there is room. Returns the first step not executed, and the number of entries written."""
     k, entries, streams = config.k, len(shown.code), state.slots.shape[1]
     numbers = state.numbers
     while step < end:
@@ -265,9 +264,10 @@ def execute(config, scoring, rows, clocks, steps, step, end, state, shown, out, 
 
 @kernel
 def build_stairs(front, score, size, order, k, stair_last, stair_score, best_code, best):
-    """The k-th best sure score of objects that live until some moment, as a staircase over moments, latest first.
+    """Build the k-th best sure score of the objects that live until a moment, as a staircase over moments, latest
+    first. Returns the number of stairs.
 
-    stair_score[i] holds from just after stair_last[i + 1] until stair_last[i]. `order`: the points, the latest first.
+    stair_score[i] holds from just after stair_last[i + 1] until stair_last[i]. `order` sorts the points, latest first.
     """
     n, found = 0, 0
     for j in range(size):
@@ -296,8 +296,8 @@ def build_stairs(front, score, size, order, k, stair_last, stair_score, best_cod
 
 @part
 def is_below_stairs(slots, code, moment, stair_last, stair_score, stairs, scoring):
-    """Is the object's instance of this moment dominated?"""
-    low, high = 0, stairs  # the last stair that ends at this moment or later is the highest that counts
+    """Is the object's instance that lives until this moment dominated?"""
+    low, high = 0, stairs  # of the stairs that end at this moment or later, the last is the highest
     while low < high:
         middle = (low + high) >> 1
         if stair_last[middle] >= moment:
@@ -309,7 +309,7 @@ def is_below_stairs(slots, code, moment, stair_last, stair_score, stairs, scorin
 
 @kernel
 def sweep(slots, numbers, stair_last, stair_score, stairs, scoring):
-    """Let go of every dominated instance, and of every object that has no other; return how many are held."""
+    """Drop every dominated instance, and every object that has no other. Returns how many instances are left."""
     clock, held = numbers[CLOCK], 0
     for code in range(slots.shape[0]):
         mine = 0

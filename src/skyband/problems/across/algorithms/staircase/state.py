@@ -1,7 +1,8 @@
-"""What `staircase` holds.
+"""The state of `staircase`.
 
-An object none of whose instances is held is forgotten, and begins anew when it comes again; its best score then counts
-streams as unseen in which it had come. So the state is bounded by what is held, and not by all objects of the window.
+An object is forgotten when none of its instances is held. If it comes again, it starts anew, and its best score treats
+all streams as unseen, even those in which it had come. So the size of the state depends on the instances held, not on
+all objects of the window.
 """
 
 from __future__ import annotations
@@ -45,24 +46,28 @@ from skyband.problems.across.operator import AcrossSpec
 
 
 class State(NamedTuple):
-    slots: npt.NDArray[Any]  # SLOT, by object and stream
-    front: Ints  # COLUMNS of the k-skyband's points, [0, SIZE): in no order
-    score: Floats  # of the front's points, in their order
-    points: Ints  # scratch: one object's staircase, latest first
-    scores: Floats  # scratch: its scores
+    """The arrays of the operator."""
+
+    slots: npt.NDArray[Any]  # records of type SLOT, by object and stream
+    front: Ints  # COLUMNS of the k-skyband's points [0, SIZE), in no order
+    score: Floats  # the scores of these points
+    points: Ints  # scratch space: one object's staircase, latest first
+    scores: Floats  # scratch space: its scores
     top: Ints  # time and position of the objects of the top, best first
-    numbers: Ints  # single numbers, by the names in `kernels`
+    numbers: Ints  # see the names in `kernels`
 
 
 class Config(NamedTuple):
+    """The query, as the loop needs it."""
+
     k: int
     emit: int
-    each: bool
-    sweep_after: int
+    each: bool  # is an answer due after each row?
+    sweep_after: int  # the loop stops for pruning after this many rows
 
 
 class Staircase(StepDriver):
-    """`patience`: rows between two prunings, at least."""
+    """The operator. Between two prunings at least `patience` rows come."""
 
     _s: State
     _kernel = staticmethod(kernels.execute)
@@ -115,7 +120,7 @@ class Staircase(StepDriver):
         return int(kernels.rank(self._s, self.spec.k, self._shown))
 
     def _prune(self) -> tuple[Ints, Floats, int]:
-        """Let go of every dominated instance; returns the staircase by which: moments, scores, and how many stairs."""
+        """Drop every dominated instance. Returns the staircase that decided it: moments, scores, number of stairs."""
         front, size = self._s.front, int(self._s.numbers[SIZE])
         order = np.argsort(-front[LAST, :size], kind="stable")
         k = min(self.spec.k, size + 1)
@@ -178,7 +183,7 @@ class Staircase(StepDriver):
     # -- invariants ---------------------------------------------------------------------------------------------------
 
     def instances(self) -> set[tuple[int, int]]:
-        """The instances held after pruning, as (object, last moment)."""
+        """Prune, and return the instances that are held, as (object, last moment)."""
         self._prune()
         slots, clock = self._s.slots, self._s.numbers[CLOCK]
         code, stream = np.nonzero((slots["held"] != 0) & (slots["last"] >= clock))

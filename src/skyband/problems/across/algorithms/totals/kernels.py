@@ -1,4 +1,4 @@
-"""The compiled half of `totals`: rows come, and change what their object has; rows end, and take it back."""
+"""The compiled loops of `totals`: a row changes its object's value in a stream when it comes and when it ends."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from skyband.problems.across.drivers.kernels.slots import START
 from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 from skyband.problems.across.operator import MAX, SUM
 
-AHEAD = 16  # rows: a table of many objects is not in the cache, so what is needed soon is asked for early
+AHEAD = 16  # how many rows ahead values are prefetched: a table of many objects is not in the cache
 
 
 @inlined
 def _add(value, amount):
-    """Add to a sum, and what is lost by that to its rest."""
+    """Add to a sum, and add the rounding error to its rest."""
     total = value.value + amount
     back = total - value.value
     lost = (value.value - (total - back)) + (amount - back) + value.rest
@@ -49,7 +49,7 @@ def _add(value, amount):
 
 @part
 def _remember(nodes, place, numbers, amount, last):
-    """A value that may be the largest: those that it exceeds and outlives are of no use any more."""
+    """Add a value that may become the largest, and drop those that it exceeds and outlives."""
     following, i = np.int64(END), place.tail
     while i != END and nodes[i].last > last:
         if nodes[i].value >= amount:
@@ -61,7 +61,7 @@ def _remember(nodes, place, numbers, amount, last):
         nodes[gone].following = numbers[FREE]
         numbers[FREE] = gone
     if i != END and nodes[i].last == last:
-        _link(nodes, place, i, following)  # it is larger, and ends with the new one
+        _link(nodes, place, i, following)  # a larger value ends with the new one
         return
     new = numbers[FREE]
     numbers[FREE] = nodes[new].following
@@ -84,7 +84,7 @@ def _link(nodes, place, i, following):
 
 @kernel
 def remember_all(rows, nodes, lists, numbers):
-    """After a restart: rows that live, in whatever order, become entries of the lists of their objects and streams."""
+    """Rebuild the lists of values from live rows in any order, after a restart."""
     for i in range(len(rows)):
         row = rows[i]
         _remember(nodes, lists[np.int64(row.code), np.int64(row.stream)], numbers, row.value, row.last)
@@ -92,7 +92,7 @@ def remember_all(rows, nodes, lists, numbers):
 
 @part
 def _largest(nodes, place, numbers, clock):
-    """The largest value that lives; 0 if there is none."""
+    """The largest live value; 0 if there is none."""
     i = place.head
     while i != END and nodes[i].last < clock:
         gone = i
@@ -108,7 +108,7 @@ def _largest(nodes, place, numbers, clock):
 
 @inlined
 def _lives(values, code):
-    """Has any stream a row of the object?"""
+    """Has the object a row in any stream?"""
     alive = False
     for s in range(values.shape[1]):
         alive = alive or values[code, s].rows > 0
@@ -117,9 +117,9 @@ def _lives(values, code):
 
 @inlined
 def _drop(values, nodes, lists, numbers, row, clock, repeat):
-    """A row has ended. The latest row of a stream ends last, so while there are others it is there too.
+    """Take back a row that has ended. The latest row of a stream ends last, so it is still there if any other is.
 
-    Returns its object, and whether that has no other row in the stream.
+    Returns the row's object, and whether the object has no other row in the stream.
     """
     code, stream = np.int64(row.code), np.int64(row.stream)
     value = values[code, stream]
@@ -151,7 +151,7 @@ def _remove_first_delayed(heap, numbers):
 
 @part
 def _expire_all(values, ring, nodes, lists, numbers, clock, repeat):
-    """All rows in order that end do so, and candidates are left as they are. What changes often is not in memory."""
+    """End all due rows of the ring without updating candidates. Local variables keep the counts in registers."""
     first, count, live, mask = numbers[FIRST], numbers[COUNT], numbers[LIVE], len(ring) - 1
     while count > 0 and ring[first & mask].last < clock:
         prefetch(values, ring[(first + AHEAD) & mask].code)
@@ -165,7 +165,7 @@ def _expire_all(values, ring, nodes, lists, numbers, clock, repeat):
 
 @inlined
 def expire(state, clock, config, scoring, later):
-    """Time moves on: rows end. `later`: candidates are put in order afterwards."""
+    """Move the clock, and end rows. `later`: the caller updates the candidates afterwards."""
     values, ring, delayed, numbers = state.values, state.ring, state.delayed, state.numbers
     numbers[CLOCK] = clock
     mask = len(ring) - 1
@@ -179,7 +179,7 @@ def expire(state, clock, config, scoring, later):
         code, gone = _drop(values, state.nodes, state.lists, numbers, row, clock, config.repeat)
         if gone:
             numbers[LIVE] -= not _lives(values, code)
-        # What falls below the bar stays there, and of the heap's objects more may be said than is true while they live.
+        # An object below the bar stays there when it falls. The heap may overrate a live object, so that can wait.
         place = values[code, 0].place
         if not later and (place < BELOW or (place > BELOW and gone)):
             settle(state, code, config.k, config.width, scoring)
@@ -203,7 +203,7 @@ def _delay(heap, numbers, code, stream, amount, last):
 
 @inlined
 def _keep(state, code, stream, amount, last):
-    """Remember the row until it ends."""
+    """Keep the row until it ends."""
     numbers = state.numbers
     mask = len(state.ring) - 1
     if numbers[COUNT] == 0 or state.ring[(numbers[FIRST] + numbers[COUNT] - 1) & mask].last <= last:
@@ -216,7 +216,7 @@ def _keep(state, code, stream, amount, last):
 
 @inlined
 def _count_in(rows, r, state, code, repeat):
-    """A row comes: what its object has changes. Returns how many rows of it the stream had before."""
+    """Add a row to its object's value. Returns how many rows the object had in the stream before."""
     stream, amount, time, position = np.int64(rows.stream[r]), rows.value[r], rows.time[r], rows.position[r]
     value = state.values[code, stream]
     before = value.rows
@@ -237,7 +237,7 @@ def _count_in(rows, r, state, code, repeat):
 
 @inlined
 def _take(rows, r, state, config, scoring):
-    """A row comes, and its object is put where it belongs."""
+    """Take a row, and update its object among the candidates."""
     if rows.value[r] != rows.value[r]:
         return
     code, numbers = np.int64(rows.code[r]), state.numbers
@@ -251,9 +251,10 @@ def _take(rows, r, state, config, scoring):
 
 @part
 def _take_all(rows, begin, end, state, config, scoring):
-    """Rows [begin, end) come, and candidates are left as they are; objects that reach the bar are chosen.
+    """Take rows [begin, end) without updating candidates, and choose the objects that reach the bar.
 
-    Returns how many are: behind the candidates, for which there is room. What changes often is not in memory.
+    Returns how many are chosen, including the room for the present candidates before them. Local variables keep the
+    counts in registers.
     """
     values, ring, numbers = state.values, state.ring, state.numbers
     chosen, live, repeated = numbers[TOP] + numbers[HEAP], numbers[LIVE], numbers[REPEATED]
@@ -285,13 +286,13 @@ def _take_all(rows, begin, end, state, config, scoring):
 
 @kernel
 def rank(state, k, width, shown, scoring):
-    """Write the k best objects to the top that is shown; return how many there are."""
+    """Write the k best objects to the top that is shown. Returns their number."""
     numbers = state.numbers
     if numbers[TOP] < k:
         if numbers[TOP] < numbers[LIVE]:
             rebuild(state, k, width, scoring)
         else:
-            # All objects are shown. The next one has to be, too, whatever the bar was for those that have left.
+            # All objects are in the top, so the next one must enter, whatever the bar was.
             lower_bar(state.bar[0])
     _write_top(state, shown.top_code, shown.top_score, shown.top_time, shown.top_values)
     numbers[STALE] = numbers[NEW] = 0
@@ -317,10 +318,10 @@ def _next_answer(steps, step, end):
 
 @kernel
 def execute(config, scoring, rows, clocks, steps, step, end, state, shown, out, written):
-    """Execute steps as far as there is room to write; return the first that was not, and how much is written.
+    """Execute steps while there is room. Returns the first step not executed, and the number of entries written.
 
-    Rows between two answers come at one clock. If there are more of them than candidates, these are put in order once,
-    afterwards, and not with each row.
+    Rows between two answers have the same clock. If there are more of them than candidates, the candidates are updated
+    once, afterwards, and not with each row.
     """
     entries, numbers = len(shown.code), state.numbers
     while step < end:
@@ -330,7 +331,7 @@ def execute(config, scoring, rows, clocks, steps, step, end, state, shown, out, 
         later = not config.each and stop - step > numbers[TOP] + numbers[HEAP]
         expire(state, clocks[step], config, scoring, later)
         if later:
-            begin = steps[step]  # rows come in their order
+            begin = steps[step]  # the rows of these steps follow one another
             chosen = _take_all(rows, begin, begin + stop - step, state, config, scoring)
             resettle(state, chosen, config.k, config.width, scoring)
         else:
@@ -340,7 +341,7 @@ def execute(config, scoring, rows, clocks, steps, step, end, state, shown, out, 
             found = rank(state, config.k, config.width, shown, scoring)
             written = show(clocks[step], found, config.emit, shown, out, written)
         elif config.each and numbers[STALE]:
-            # The same objects as before, perhaps in another order: what is remembered of them is brought up to date.
+            # The same objects as before, perhaps in another order: only the last answer must be updated.
             _write_top(state, shown.code, shown.score, shown.time, shown.values)
             numbers[STALE] = 0
         step = max(stop, step + 1)

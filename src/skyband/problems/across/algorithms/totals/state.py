@@ -1,8 +1,8 @@
-"""What `totals` holds.
+"""The state of `totals`.
 
-A sum is two numbers, the second being what the first cannot hold. It equals math.fsum of the live values whenever these
-are multiples of some power of two q and the sum stays below q * 2**105: all whole numbers, and all values of about the
-same size. It starts again from 0 whenever the object has no live row in the stream.
+A sum is two numbers; the second has what the first cannot represent. It equals math.fsum of the live values if these
+are multiples of some power of two q and the sum stays below q * 2**105: this covers all whole numbers, and all values
+of about the same size. It starts again from 0 when the object has no live row in the stream.
 """
 
 from __future__ import annotations
@@ -46,21 +46,23 @@ from skyband.problems.across.drivers.kernels.slots import START
 from skyband.problems.across.drivers.step_driver import StepDriver
 from skyband.problems.across.operator import MAX, ONCE, SUM, AcrossSpec
 
-ANY_NUMBER = np.iinfo(np.int64).max  # of rows of an object in a stream
+ANY_NUMBER = np.iinfo(np.int64).max  # an object may have any number of rows in a stream
 
 
 class Config(NamedTuple):
+    """The query, as the loop needs it."""
+
     k: int
     emit: int
-    each: bool
+    each: bool  # is an answer due after each row?
     ends: bool  # do rows ever end?
     repeat: int
-    most: int  # rows of an object in a stream, as promised
+    most: int  # how many rows of an object the user promised in a stream
     width: int  # how many candidates there are after the bar was set
 
 
 class Totals(StepDriver):
-    """`width`: how many candidates there are, at least, after the bar was set."""
+    """The operator. After the bar is set, there are at least `width` candidates, if there are that many objects."""
 
     _s: State
     _kernel = staticmethod(totals_kernels.execute)
@@ -71,7 +73,7 @@ class Totals(StepDriver):
         self._ends = not spec.window.endless
         numbers = np.zeros(NUMBERS, np.int64)
         numbers[CLOCK], numbers[FREE] = START, END
-        bar = np.zeros(5, RANKED)  # and four entries for kernels to use
+        bar = np.zeros(5, RANKED)  # the bar, and four entries of scratch space
         bar[0] = (-np.inf, -(2**63), -(2**63), 0)
         self._s = State(
             np.zeros((0, spec.streams), VALUE),
@@ -99,11 +101,11 @@ class Totals(StepDriver):
 
     def _execute(self, steps: Steps, step: int, end: int, written: int) -> tuple[int, int]:
         numbers = self._s.numbers
-        # Without a top, as after a restart, all objects have to be looked at, whatever the width is.
+        # Without a top, as after a restart, a rebuild is due whatever the width is, so it does not count.
         rebuilds = numbers[REBUILDS] + (numbers[TOP] == 0)
         done, written = super()._execute(steps, step, end, written)
         if (numbers[REBUILDS] - rebuilds) * numbers[LIVE] > 4 * (done - step):
-            # Looking at all objects has cost more than the rows themselves: keep more candidates.
+            # Rebuilds have cost more than the rows themselves, so keep more candidates.
             self._width = 4 * self._wide()
             self._widen()
         return done, written
@@ -150,7 +152,8 @@ class Totals(StepDriver):
             self._reserve_nodes(rows)
 
     def _reserve_nodes(self, rows: int) -> None:
-        """Room for one node a row. Those in use belong to a live row each; from the start on, to a value each."""
+        """Make room for one node for each of these rows. A node in use belongs to a live row; in a landmark window, to
+        a value."""
         nodes, numbers = self._s.nodes, self._s.numbers
         held, in_use = len(nodes), int(numbers[COUNT] + numbers[DELAYED])
         if not self._ends:
@@ -166,7 +169,7 @@ class Totals(StepDriver):
         self._s = self._s._replace(nodes=longer)
 
     def _unrolled(self, room: int) -> npt.NDArray[Any]:
-        """The rows of the ring, the first to end first, in a ring of this length."""
+        """Copy the ring to one of this length. It begins with the row that ends first."""
         numbers, ring = self._s.numbers, np.zeros(room, ROW)
         which = (numbers[FIRST] + np.arange(numbers[COUNT])) & (len(self._s.ring) - 1)
         _words(ring)[: len(which)] = _words(self._s.ring)[which]
@@ -240,7 +243,7 @@ class Totals(StepDriver):
 
     def _state(self) -> Arrays:
         saved = super()._state()
-        # A width for more objects than there are now is of no use, and no snapshot may ask for any amount of memory.
+        # Limited by the number of objects, so that no snapshot can ask for any amount of memory.
         width = min(self._width, _most_candidates(len(saved["own_values"])))
         return saved | {"width": np.array([width], np.int64)}
 
@@ -256,14 +259,14 @@ class Totals(StepDriver):
         super()._restore(state)
         numbers, values = self._s.numbers, self._s.values
         numbers[[FIRST, STALE, NEW]], numbers[LIVE] = (0, 1, 1), np.count_nonzero(self._live())
-        # Candidates follow from the values: no object reaches the bar, so that the next answer sets it anew.
+        # Candidates follow from the values. No object reaches this bar, so the next answer sets the bar anew.
         numbers[[TOP, HEAP]], values["place"] = 0, BELOW
         self._s.bar[0] = (np.inf, 2**63 - 1, 2**63 - 1, 0)
         if self.spec.repeat == MAX:
             self._list_values()
 
     def _list_values(self) -> None:
-        """MAX: make the lists of values anew, from the rows that live; from the start on, from the largest of each."""
+        """MAX: rebuild the lists of values from live rows; in a landmark window, from the largest value of each."""
         numbers, values = self._s.numbers, self._s.values
         numbers[FREE] = END
         self._s = self._s._replace(nodes=np.zeros(0, NODE))
@@ -327,7 +330,7 @@ def _most_candidates(objects: int) -> int:
 
 
 def _words(records: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The same memory as rows of 64 bits: numpy copies records field by field, which takes a hundred times as long."""
+    """View records as 64-bit numbers: numpy copies records field by field, which takes a hundred times as long."""
     words = records.itemsize // 8 * (records.shape[1] if records.ndim == 2 else 1)
     return records.view(np.int64).reshape(len(records), words)
 

@@ -1,4 +1,4 @@
-"""Lists in order of a key, and what each key belongs to, in two arrays."""
+"""Sorted lists in two arrays: keys, and the owner of each key."""
 
 from __future__ import annotations
 

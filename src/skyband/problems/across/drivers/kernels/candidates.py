@@ -1,9 +1,9 @@
-"""The best of many objects whose scores rise and fall, by a bar.
+"""Finds the best of many objects whose scores rise and fall, with the help of a bar.
 
-Objects that rank at the bar or above are candidates: the k best of them in order (the top), the others in a heap, in
-which scores that fall are left as they were until it matters. All others only have to be compared with the bar when
-they change. The bar is raised when there are many candidates, and set anew, by looking at every object, when there are
-too few.
+Objects that rank at the bar or above are candidates. The k best of them are in order (the top); the others are in a
+heap, which leaves falling scores as they were until it matters. Other objects need only be compared with the bar when
+they change. The bar is raised when there are too many candidates; when there are too few, all objects are visited to
+set it anew.
 """
 
 from __future__ import annotations
@@ -19,48 +19,50 @@ from skyband.kernels.ranking import ranks_before
 from skyband.problems.across.combining import ADD
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, WEIGHT, score
 
-# What an object has in a stream. As its rows come and go, a sum is kept as two numbers, of which the second is what the
-# first cannot hold: no rounding adds up.
+# An object's value in a stream. A sum is two numbers; the second has what the first cannot represent, so that rounding
+# errors do not add up as rows come and go.
 VALUE = np.dtype(
     [
         ("value", np.float64),
-        ("rest", np.float64),  # SUM
+        ("rest", np.float64),  # SUM: the second number
         ("time", np.int64),  # of the latest row
         ("position", np.int64),
-        ("rows", np.int32),  # that live
-        ("place", np.int32),  # of the first stream only: where the object is among the candidates
+        ("rows", np.int32),  # the number of live rows
+        ("place", np.int32),  # in the first stream only: the object's place among the candidates
     ],
     align=True,
 )
 
 ROW = np.dtype([("value", np.float64), ("last", np.int64), ("code", np.int32), ("stream", np.int32)], align=True)
 
-# An object with what it ranks by.
+# An object, and what it is ranked by.
 RANKED = np.dtype([("score", np.float64), ("time", np.int64), ("position", np.int64), ("code", np.int64)], align=True)
 
-# MAX: of each object and stream the values that may still be the largest, latest last, in linked lists.
+# MAX: for each object and stream, a linked list of the values that may still become the largest, latest last.
 NODE = np.dtype(
     [("value", np.float64), ("last", np.int64), ("following", np.int64), ("preceding", np.int64)], align=True
 )
 LIST = np.dtype([("head", np.int64), ("tail", np.int64)], align=True)
-END = -1  # of a list
+END = -1  # the end of a list
 
-BELOW = -1  # a place: no candidate. In the heap: 0, 1, …. In the top: -2, -3, …
+BELOW = -1  # the place of an object that is no candidate. Places in the heap are 0, 1, …, in the top -2, -3, …
 
-# Numbers that change. NEW: the top has other members than in the last answer; STALE: or other scores.
+# The entries of `State.numbers`. NEW: the top has other members than the last answer. STALE: or other scores.
 FIRST, COUNT, DELAYED, TOP, HEAP, LIVE, CLOCK, STALE, NEW, REPEATED, REBUILDS, FREE, NUMBERS = range(13)
 
 
 class State(NamedTuple):
-    values: npt.NDArray[Any]
-    ring: npt.NDArray[Any]  # rows in order of their last moment; its length is a power of two
-    delayed: npt.NDArray[Any]  # rows that came after others with a later one: a heap, the first to end on top
+    """The arrays of the operator."""
+
+    values: npt.NDArray[Any]  # records of type VALUE, by object and stream
+    ring: npt.NDArray[Any]  # rows in order of their last moment; the length is a power of two
+    delayed: npt.NDArray[Any]  # rows that came after others with a later last moment: a heap, the first to end on top
     nodes: npt.NDArray[Any]
     lists: npt.NDArray[Any]  # by object and stream
     top: npt.NDArray[Any]  # best first
     heap: npt.NDArray[Any]
-    chosen: npt.NDArray[Any]  # scratch, as long as there are objects
-    bar: npt.NDArray[Any]  # of one: what a candidate ranks as, at least
+    chosen: npt.NDArray[Any]  # scratch space, one entry for each object
+    bar: npt.NDArray[Any]  # the rank that a candidate must reach, and scratch entries
     numbers: Ints
 
 
@@ -73,7 +75,7 @@ def _put(values, ranked, i, place, source):
 
 @part
 def _sift(values, heap, n, i, held):
-    """Put `held` into the heap of n at i, whose entry is free, or where it belongs above or below."""
+    """Put `held` into the heap of n entries, where entry i is free: there, or where it belongs above or below."""
     while i > 0 and ranks_before(held, heap[(i - 1) >> 1]):
         _put(values, heap, i, i, heap[(i - 1) >> 1])
         i = (i - 1) >> 1
@@ -90,7 +92,7 @@ def _sift(values, heap, n, i, held):
 
 @part
 def _settle_in_top(values, top, n, i, held):
-    """Entry i of the n of the top is free: put `held` there, or where it belongs among the others."""
+    """Put `held` into the top of n entries, where entry i is free: there, or where it belongs among the others."""
     while i > 0 and ranks_before(held, top[i - 1]):
         _put(values, top, i, -2 - i, top[i - 1])
         i -= 1
@@ -110,7 +112,7 @@ def _leave_heap(values, heap, numbers, i):
 
 @part
 def _enter(values, top, heap, numbers, k, held, spare):
-    """A candidate more. What it pushes out of the top goes to the heap. `spare` is an entry to use."""
+    """Add a candidate. The object that it pushes out of the top goes to the heap. `spare` is scratch space."""
     if numbers[TOP] < k:
         numbers[TOP] += 1
         numbers[NEW] = numbers[STALE] = 1
@@ -128,7 +130,7 @@ def _enter(values, top, heap, numbers, k, held, spare):
 
 @inlined
 def score_of(values, code, scoring):
-    """Does the object live, and what is its score?"""
+    """Whether the object has a live row, and its score."""
     alive, total = False, 0.0
     for s in range(values.shape[1]):
         given = scoring.table[LOW, s]
@@ -142,7 +144,7 @@ def score_of(values, code, scoring):
 
 @inlined
 def _describe(entry, values, code, points):
-    """Write what the object ranks by: its score, and its most recent row."""
+    """Write the object's score and its most recent row."""
     time, position = np.int64(-(2**63)), np.int64(-(2**63))
     for s in range(values.shape[1]):
         value = values[code, s]
@@ -153,7 +155,7 @@ def _describe(entry, values, code, points):
 
 @part
 def _refresh_root(state, scoring):
-    """What the heap says of an object may be too good: scores that fall are left. Make it true of the best."""
+    """The heap may overrate objects, because it leaves falling scores. Correct its first entry."""
     values, heap, numbers, true = state.values, state.heap, state.numbers, state.bar[4]
     while numbers[HEAP]:
         code = heap[0].code
@@ -169,7 +171,7 @@ def _refresh_root(state, scoring):
 
 @part
 def _refill(state, k, scoring):
-    """The top has lost one, or its last has become worse, or the best of the heap better: that may belong there."""
+    """Move the best object of the heap to the top, if it belongs there now."""
     values, top, heap, numbers, spare = state.values, state.top, state.heap, state.numbers, state.bar[1:]
     if numbers[HEAP] == 0 or (numbers[TOP] == k and ranks_before(top[k - 1], heap[0])):
         return
@@ -202,13 +204,13 @@ def _leave_top(state, i, k, scoring):
 
 @kernel
 def current(values, code, scoring):
-    """What the object scores."""
+    """The object's score."""
     return score_of(values, code, scoring)[1]
 
 
 @inlined
 def settle(state, code, k, width, scoring):
-    """The object has changed: put it where it belongs. Mostly it is there already, and little has to be done."""
+    """Update the place of an object that has changed. Mostly it is in the right place already."""
     top, heap, numbers = state.top, state.heap, state.numbers
     alive, points = score_of(state.values, code, scoring)
     place = state.values[code, 0].place
@@ -217,7 +219,7 @@ def settle(state, code, k, width, scoring):
             return
     elif alive and place >= 0:
         if points < heap[place].score:
-            return  # what the heap says may be too good, never too bad
+            return  # the heap may overrate an object, but never underrates one
         if points < top[k - 1].score and (place == 0 or points < heap[(place - 1) >> 1].score):
             _describe(heap[place], state.values, code, points)
             return
@@ -259,7 +261,7 @@ def _settle_candidate(state, code, alive, points, k, width, scoring):
 
 @inlined
 def note(state, code, n, scoring):
-    """The object has changed: it is chosen, as entry n, if it has reached the bar. Returns how many are chosen."""
+    """Choose a changed object, as entry n, if it has reached the bar. Returns how many are chosen."""
     if state.values[code, 0].place == BELOW:
         _, points = score_of(state.values, code, scoring)
         if points >= state.bar[0].score:
@@ -271,7 +273,7 @@ def note(state, code, n, scoring):
 
 @part
 def resettle(state, n, k, width, scoring):
-    """Candidates have changed, and n objects are chosen: as many as there are candidates, and behind them new ones."""
+    """Update all candidates after they have changed. n objects are chosen: the present candidates, then new ones."""
     values, top, heap, chosen, numbers = state.values, state.top, state.heap, state.chosen, state.numbers
     for i in range(numbers[TOP]):
         chosen[i].code = top[i].code
@@ -288,7 +290,7 @@ def resettle(state, n, k, width, scoring):
     if reached > len(heap):
         _choose(state, reached, k, width)
         return
-    # Mostly in order: those of the top come first.
+    # They are mostly in order, because those of the top come first.
     numbers[TOP] = numbers[HEAP] = 0
     for i in range(reached):
         _enter(values, top, heap, numbers, k, chosen[i], state.bar[1:])
@@ -299,13 +301,13 @@ def resettle(state, n, k, width, scoring):
 
 @inlined
 def lower_bar(bar):
-    """Whatever comes next reaches the bar."""
+    """Lower the bar so that every object reaches it."""
     bar.score, bar.time, bar.position = -np.inf, np.int64(-(2**63)), np.int64(-(2**63))
 
 
 @part
 def _select(chosen, spare, n, m):
-    """Rearrange the n chosen so that the m best come first, the worst of these last among them."""
+    """Rearrange the n chosen objects so that the m best come first, and the worst of these is the m-th."""
     low, high = 0, n - 1
     while low < high:
         spare[0] = chosen[(low + high) >> 1]
@@ -329,7 +331,7 @@ def _select(chosen, spare, n, m):
 
 @part
 def _choose(state, n, k, width):
-    """Of the n chosen, which are all that reach the bar, the best become candidates, and the last of them the bar."""
+    """Make the best of the n chosen objects, which are all that reach the bar, candidates, and the last one the bar."""
     numbers, chosen, spare = state.numbers, state.chosen, state.bar[1:]
     m = min(n, width)
     if m < n:
@@ -346,7 +348,7 @@ def _choose(state, n, k, width):
 
 @part
 def _narrow(state, k, width, scoring):
-    """There are too many candidates: raise the bar."""
+    """Raise the bar, because there are too many candidates."""
     n = state.numbers[TOP] + state.numbers[HEAP]
     for i in range(n):
         code = state.top[i].code if i < state.numbers[TOP] else state.heap[i - state.numbers[TOP]].code
@@ -357,7 +359,7 @@ def _narrow(state, k, width, scoring):
 
 @part
 def rebuild(state, k, width, scoring):
-    """There are too few candidates: look at every object."""
+    """Visit every object to choose new candidates, because there are too few."""
     n = 0
     for code in range(state.values.shape[0]):
         alive, points = score_of(state.values, code, scoring)

@@ -1,4 +1,4 @@
-"""Writing answers down: the ranking as it is, or what entered it and what left it."""
+"""Writes answers: the whole ranking, or the objects that entered and left it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skyband.problems.across.drivers.kernels.slots import is_later
 
 
 class Shown(NamedTuple):
-    """The last answer, and room for the next one; each has as many entries as there can be."""
+    """The last answer, and room for the next one; each has room for the most entries that there can be."""
 
     code: Codes
     score: Floats
@@ -24,12 +24,12 @@ class Shown(NamedTuple):
     top_score: Floats
     top_time: Ints
     top_values: Floats
-    mark: npt.NDArray[np.int8]  # by object: scratch, all 0 between answers
-    number: Ints  # of one: how many entries the last answer has
+    mark: npt.NDArray[np.int8]  # scratch space by object, all 0 between answers
+    number: Ints  # one entry: the number of entries of the last answer
 
 
 class Out(NamedTuple):
-    """What became known, while it is being written."""
+    """The columns of answers, as the loops write them."""
 
     at: Ints
     rank: Codes
@@ -38,7 +38,7 @@ class Out(NamedTuple):
     change: npt.NDArray[np.int8]
     time: Ints
     values: Floats
-    recall: Floats  # 1 unless an algorithm writes something else
+    recall: Floats  # 1, unless an algorithm writes something else
 
 
 def new_shown(entries: int, codes: int, streams: int) -> Shown:
@@ -64,9 +64,9 @@ def new_out(entries: int, streams: int) -> Out:
 
 @inlined
 def rank_in_top(shown, latest, found, k, code, score, time, position):
-    """Put an object into the top, best first, if it is among the k best so far; returns how many there are.
+    """Insert an object into the top, best first, if it is among the k best so far. Returns the size of the top.
 
-    `latest`: time and position of the most recent row of each.
+    `latest` has the time and position of the most recent row of each object.
     """
     top_code, top_score = shown.top_code, shown.top_score
     i = found
@@ -99,7 +99,7 @@ def _write(out, n, at, rank, change, code, score, time, values, i):
 
 @part
 def show(at, found, emit, shown, out, n):
-    """The answer is now the first `found` entries of the top: write what is to be said of it, from entry n on."""
+    """Emit the answer, which is the first `found` entries of the top; writes from entry n on, and returns the end."""
     if not takes_back(emit):
         for i in range(found):
             _write(out, n, at, i + 1, 1, shown.top_code, shown.top_score, shown.top_time, shown.top_values, i)
@@ -120,7 +120,7 @@ def show(at, found, emit, shown, out, n):
 
 @part
 def _enter(at, found, before, shown, out, n):
-    """Write what entered; then the new answer becomes the last one. Marks of what stays are gone already."""
+    """Write the objects that entered, and make the new answer the last one. Objects that stay have no mark any more."""
     for i in range(found):
         code = shown.top_code[i]
         if shown.mark[code]:

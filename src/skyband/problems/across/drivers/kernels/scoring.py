@@ -1,7 +1,7 @@
-"""An object's score from its values, compiled: one loop for every way to combine them.
+"""Computes an object's score from its values, in one compiled loop for every way to combine them.
 
-An expression is not compiled but interpreted, from a program in postfix order: compiling takes a second, and every
-expression would have to.
+An expression is a program in postfix order that the loop interprets, because compiling each expression would take a
+second.
 """
 
 from __future__ import annotations
@@ -37,16 +37,18 @@ from skyband.problems.across.operator import AcrossSpec
 
 
 class Scoring(NamedTuple):
-    """How scores are made, as kernels read it. Few arrays, since each costs when it is handed on."""
+    """How to compute scores, as kernels read it. It has few arrays, because passing each one costs time."""
 
     kind: int
     divisor: float
-    table: Floats  # WEIGHT, LOW, HIGH and GIVEN, by stream
-    program: Floats  # its steps, their arguments, and scratch for a stack
-    chance: Floats  # by set of streams, and stream: how likely an object that came there comes here; of one row: surely
+    table: Floats  # rows WEIGHT, LOW, HIGH and GIVEN, a column for each stream
+    program: Floats  # steps, their arguments, and scratch space for a stack
+    # chance[set of streams, stream]: the probability that an object that came in these streams comes in this one. With
+    # one row only, every object is expected in every stream.
+    chance: Floats
 
 
-# Rows of the table. What is missing counts as LOW, and may become HIGH; GIVEN are the values that `score` combines.
+# Rows of the table. A missing value counts as LOW, and may become HIGH; GIVEN are the values that `score` combines.
 WEIGHT, LOW, HIGH, GIVEN = 0, 1, 2, 3
 
 
@@ -60,7 +62,7 @@ def scoring_of(spec: AcrossSpec) -> Scoring:
 
 @part
 def _compute(scoring):
-    """The program's result for the values given; not a number becomes -inf, which beats nothing."""
+    """Run the program on the given values. A result of NaN becomes -inf, the lowest score."""
     stack, depth = scoring.program[2], 0
     for i in range(scoring.program.shape[1]):
         step, argument = int(scoring.program[0, i]), scoring.program[1, i]
@@ -107,7 +109,7 @@ def _compute(scoring):
 
 @inlined
 def score(scoring):
-    """The score of an object with the values in the table. Sums, which are most common, are computed in place."""
+    """The score for the given values in the table. Sums, the most common case, are computed inline."""
     if scoring.kind != ADD:
         return _other_score(scoring)
     total = 0.0

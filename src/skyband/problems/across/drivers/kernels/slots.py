@@ -1,7 +1,7 @@
-"""What is known of each object: one value a stream, each with its lifetime.
+"""The values of each object: one for each stream, with its lifetime.
 
-For objects that do not come again in a stream as long as any of their rows lives, so that their values only add up:
-what an object is sure to score at some moment can only rise as more of it becomes known, and its best score only fall.
+This is for objects that come only once to a stream while any of their rows lives. So, as more values come, an object's
+sure score at a moment can only rise, and its best possible score can only fall.
 """
 
 from __future__ import annotations
@@ -20,13 +20,10 @@ START = EARLIEST + 1  # the clock before the first step
 SLOT = np.dtype(
     [
         ("value", np.float64),
-        (
-            "last",
-            np.int64,
-        ),  # it lives while the clock is at most this; EARLIEST: no row of the object in this stream
+        ("last", np.int64),  # the last moment at which the value lives; EARLIEST: the object has no row in this stream
         ("time", np.int64),
         ("position", np.int64),
-        ("held", np.int64),  # 1: the instance that begins to count only these values may still be in an answer
+        ("held", np.int64),  # 1: an answer may still show the instance that lives until `last`
     ],
     align=True,
 )
@@ -39,7 +36,7 @@ def new_slots(codes: int, streams: int) -> npt.NDArray[Any]:
 
 
 def with_room(slots: npt.NDArray[Any], codes: int) -> npt.NDArray[Any]:
-    """The same, with room for so many objects."""
+    """Copy slots, with room for this many objects."""
     longer = new_slots(codes, slots.shape[1])
     longer[: len(slots)] = slots
     return longer
@@ -52,7 +49,7 @@ def is_later(time, position, other_time, other_position):
 
 @kernel
 def current_score(slots, code, moment, scoring):
-    """What the object is sure to score at `moment`: by the values that live until then."""
+    """The object's sure score at `moment`, from the values that live until then."""
     for s in range(slots.shape[1]):
         slot = slots[code, s]
         scoring.table[GIVEN, s] = slot.value if slot.last >= moment else scoring.table[LOW, s]
@@ -71,7 +68,8 @@ def _came(slots, code):
 
 @kernel
 def best_score(slots, code, moment, scoring):
-    """The most it can score at `moment`: streams in which it has not come yet may bring their largest value."""
+    """The best possible score at `moment`: streams in which the object has not come yet may bring their largest
+    value."""
     came = _came(slots, code) if scoring.chance.shape[0] > 1 else 0
     for s in range(slots.shape[1]):
         slot = slots[code, s]
@@ -91,7 +89,8 @@ def best_score(slots, code, moment, scoring):
 
 @kernel
 def take_value(slots, code, stream, value, time, position, last):
-    """Put a row where it belongs. Returns whether it is taken, and whether one was there: then the later one stays."""
+    """Put a row into its slot. If the slot has a row, the later one stays. Returns whether the row was taken, and
+    whether the slot had one."""
     slot = slots[code, stream]
     repeats = slot.last != EARLIEST
     if repeats and is_later(slot.time, slot.position, time, position):
@@ -109,7 +108,7 @@ def forget(slots, code):
 
 @part
 def is_held(slots, code, clock):
-    """Is any instance of the object held, and alive?"""
+    """Is a live instance of the object held?"""
     held = False
     for s in range(slots.shape[1]):
         held = held or (slots[code, s].held != 0 and slots[code, s].last >= clock)
@@ -118,7 +117,8 @@ def is_held(slots, code, clock):
 
 @part
 def points_of(slots, code, clock, scoring, last, current, before):
-    """The object's score as a staircase: current[i] is sure from just after before[i] until last[i]; latest first."""
+    """Write the object's sure score as a staircase, latest first: current[i] holds from just after before[i] until
+    last[i]. Returns the number of points."""
     n = 0
     for s in range(slots.shape[1]):
         moment = slots[code, s].last
@@ -152,7 +152,7 @@ def latest_row(slots, code, clock):
 
 @part
 def write_values(slots, code, clock, values, i):
-    """The object's values now, NaN where it has none."""
+    """Write the object's values now; NaN for a stream without a value."""
     for s in range(slots.shape[1]):
         slot = slots[code, s]
         values[i, s] = slot.value if slot.last >= clock else np.nan

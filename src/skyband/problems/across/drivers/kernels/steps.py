@@ -1,15 +1,15 @@
-"""The clock's compiled half: rows and answers become steps, in order."""
+"""The compiled loops of the step clock: they write rows and answers as steps, in order."""
 
 from __future__ import annotations
 
 from skyband.kernels.compiling import kernel
 
-ANSWER_DUE = -1  # instead of a row
+ANSWER_DUE = -1  # in place of a row: an answer is due
 
 
 @kernel
 def slide(first, every, count, clock, row):
-    """Write so many arrivals, and an answer after each `every` of them."""
+    """Write `count` arrivals, and an answer after each `every` of them."""
     n, end = 0, (first // every + 1) * every
     for i in range(count):
         clock[n], row[n] = end, i
@@ -24,8 +24,8 @@ def slide(first, every, count, clock, row):
 def interleave(begins, last, closed, until, every, longest, shown, lingers, clock, row):
     """Write rows, and the answers of all windows up to `until` that have something to show, in order.
 
-    Returns how many steps there are (those without room are only counted), the last moment of any row, and whether the
-    last answer shows something.
+    Returns the number of steps (steps without room are only counted), the last moment of any row, and whether the last
+    answer shows something.
     """
     i, n, end = 0, 0, closed + every
     while True:

@@ -19,7 +19,7 @@ from skyband.problems.joins.operator import JoinAlgorithm, Plan, Spec
 
 
 def find(text: str, names: Sequence[str]) -> JoinAlgorithm:
-    """The algorithm that a user asks for by name, of a join whose inputs are called so."""
+    """Find the algorithm that a user names, for a join whose inputs have these names."""
     kind, colon, of = text.partition(":")
     chosen = [word.strip() for word in of.split(",") if word.strip()]
     for each in chosen:
@@ -36,7 +36,7 @@ def find(text: str, names: Sequence[str]) -> JoinAlgorithm:
 
 
 def find_for(text: str, names: Sequence[str], spec: Spec) -> JoinAlgorithm:
-    """The same, if it can answer the query."""
+    """Find the algorithm that a user names; raises if it cannot answer the query."""
     algorithm = find(text, names)
     if refused := algorithm.refuses(spec):
         able = [name for name, each in registry.algorithms_of("joins").items() if each.refuses(spec) is None]
@@ -46,7 +46,7 @@ def find_for(text: str, names: Sequence[str], spec: Spec) -> JoinAlgorithm:
 
 
 def candidates(spec: Spec, names: Sequence[str], inputs: Sequence[Statistics]) -> list[JoinAlgorithm]:
-    """All plans that are worth considering for a join of inputs that are like this; some may refuse the query."""
+    """All plans that are worth considering for inputs with these statistics. Some may refuse the query."""
 
     def estimate(plan: Plan) -> float:
         return costs.expected_ns(plan, spec, inputs)
@@ -58,7 +58,7 @@ def candidates(spec: Spec, names: Sequence[str], inputs: Sequence[Statistics]) -
 
 
 def with_statistics(algorithm: JoinAlgorithm, names: Sequence[str], inputs: Sequence[Statistics]) -> JoinAlgorithm:
-    """The algorithm with what it is expected to hold and to cost over inputs that are like this."""
+    """Give an algorithm the rows and costs to expect with these statistics."""
     rows = sum(each.rows for each in inputs)
     found = replace(algorithm, expected_rows=lambda spec, _: rows)
     plan = _plan(algorithm.name, names)
@@ -68,7 +68,7 @@ def with_statistics(algorithm: JoinAlgorithm, names: Sequence[str], inputs: Sequ
 
 
 def name_of(plan: Plan, names: Sequence[str]) -> str:
-    """What a user calls a plan of inputs that are called so."""
+    """The name by which users know a plan, for inputs with these names."""
     if plan.multiply:
         return MULTIPLY
     early = [name for name, is_early in zip(names, plan.early, strict=True) if is_early]
@@ -76,7 +76,7 @@ def name_of(plan: Plan, names: Sequence[str]) -> str:
 
 
 def _plan(name: str, names: Sequence[str]) -> Plan | None:
-    """What `name_of` gave the name to; None: it is no plan of the paper's."""
+    """The inverse of `name_of`; None if the name is none of the paper's plans."""
     kind, _, of = name.partition(":")
     if kind == EARLY:
         return Plan(tuple(each in of.split(",") for each in names))

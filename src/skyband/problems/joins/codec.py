@@ -1,4 +1,4 @@
-"""Rows of a join's inputs as cells and numbers, and groups with their aggregates as the table a user sees."""
+"""The codec of joins: from rows of the inputs to cells and numbers, and from groups and aggregates to tables."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.reading import Read, RowReader
 from skyband.windows import Span
 
-_LOOK_AT: Final = 50_000  # rows, before it is worth asking whether another plan would be cheaper
+_LOOK_AT: Final = 50_000  # after this many rows it pays to ask whether another plan is cheaper
 
 
 class Arrived(NamedTuple):
-    """Rows of several inputs, by input."""
+    """Rows of one or several inputs."""
 
-    rows: Mapping[int, Rows | Read]  # with codes for their cells, or still without
-    order: Codes | None  # the input of each arrival; None: input after input
+    rows: Mapping[int, Rows | Read]  # by input: rows with codes for their cells, or still without
+    order: Codes | None  # the input of each arrival; None: the rows of one input after those of another
     unmatched: int
 
 
 class JoinsCodec(Codec[Batch, Answer]):
-    """A join query over inputs, each of which has a schema. Answers are made of groups, not of rows."""
+    """A join query over inputs with these schemas. Its answers have groups, not rows."""
 
     query: JoinAggregate
     schema: dict[str, pa.Schema]
@@ -66,11 +66,11 @@ class JoinsCodec(Codec[Batch, Answer]):
         self.output_schema = self._output.schema
         self._codes = JoinCodes(bound)
         self._reader = RowReader(bound, self._codes)
-        self._arrived = 0  # rows of streams: once one has come, relations are complete
+        self._arrived = 0  # how many rows of streams have come; after the first, relations are complete
         self._unmatched = 0
-        self._seen = 0  # rows of all inputs
-        self._compacted = 0  # so many had come when it was last asked which cells are gone
-        self._look_at = _LOOK_AT  # when so many have come, it is time to look for a better plan
+        self._seen = 0  # how many rows of all inputs have come
+        self._compacted = 0  # how many had come at the last search for dead cells
+        self._look_at = _LOOK_AT  # when this many have come, it looks for a better plan
 
     def choose(self, saved: str | None) -> Plan:
         is_free = saved is not None and self.query.plan is None
@@ -84,7 +84,7 @@ class JoinsCodec(Codec[Batch, Answer]):
         return self._operator
 
     def statistics(self) -> dict[str, Statistics]:
-        """What the inputs are like: rates, in rows a slide, of late; the rest, now."""
+        """The statistics of the inputs: recent rates, in rows a slide, and present counts."""
         moments = self._operator.moments or 1.0
         return {
             name: Statistics(known.came / moments, known.rows, known.cells, known.keys, known.groups)
@@ -92,7 +92,7 @@ class JoinsCodec(Codec[Batch, Answer]):
         }
 
     def replan(self) -> tuple[Plan, JoinOperator] | None:
-        """A plan that has become so much cheaper that the switch pays; the answer stays the same."""
+        """Switch to another plan if it has become so much cheaper that it pays. The answers stay the same."""
         if self.query.plan is not None or self._seen < self._look_at or not self._operator.moments:
             return None
         self._look_at = self._seen + max(_LOOK_AT, 4 * self._operator.rows_held())
@@ -100,7 +100,7 @@ class JoinsCodec(Codec[Batch, Answer]):
         self._operator.age()
         if found is None:
             return None
-        # What is saved is the live rows, from which any plan can go on.
+        # The state has the live rows, from which any plan can continue.
         state = self._operator.state()
         self.open(found.algorithm, None)
         self._operator.restore(state)
@@ -109,7 +109,7 @@ class JoinsCodec(Codec[Batch, Answer]):
     # -- rows come in ------------------------------------------------------------------------------------------------
 
     def is_too_late(self, i: int) -> bool:
-        """Is the input a relation, and did a row of a stream come before?"""
+        """Is the input a relation, although a row of a stream has come already?"""
         return self._bound.inputs[i].is_relation and self._arrived > 0
 
     def arrange(self, batch: pa.RecordBatch, source: Any) -> pa.RecordBatch:
@@ -125,7 +125,7 @@ class JoinsCodec(Codec[Batch, Answer]):
         return batch, Arrived({source: read}, None, read.unmatched)
 
     def with_codes(self, numbers: Arrived) -> Arrived:
-        """The same with codes for all cells, which are remembered."""
+        """Encode the cells of all rows; new cells get codes."""
         rows = {i: self._reader.encode(i, each) if isinstance(each, Read) else each for i, each in numbers.rows.items()}
         return numbers._replace(rows=rows)
 
@@ -136,7 +136,7 @@ class JoinsCodec(Codec[Batch, Answer]):
             self._seen += n
             if source.is_relation:
                 continue
-            if source.on is None and not self._spec.counts_apart:  # to one stream the number of an arrival is its time
+            if source.on is None and not self._spec.counts_apart:  # the time of a single stream's row is its number
                 rows[i] = each._replace(time=np.arange(self._arrived, self._arrived + n))
             self._arrived += n
         self._unmatched += numbers.unmatched
@@ -161,7 +161,7 @@ class JoinsCodec(Codec[Batch, Answer]):
     # -- what it remembers -------------------------------------------------------------------------------------------
 
     def compact(self) -> None:
-        """As many rows as are held have to come between two times."""
+        """Forget dead cells. Between two searches for them, at least as many rows come as the operator holds."""
         cells = sum(map(len, self._codes.inputs))
         if (
             cells < max(self.few_codes, self._codes.recount_at)
@@ -180,7 +180,7 @@ class JoinsCodec(Codec[Batch, Answer]):
         self._codes.recount_at = 2 * sum(map(len, self._codes.inputs))
 
     def counts(self) -> dict[str, int]:
-        """Unranked: kept out by a filter or by a null key."""
+        """`rows_unranked` counts rows that a filter or a null key excludes."""
         return {"rows_unranked": self._unmatched, "groups": self._operator.groups_live()}
 
     def state(self) -> Part:
@@ -213,7 +213,7 @@ class JoinsCodec(Codec[Batch, Answer]):
 
 
 def _renumbered(old: Codes, new: Codes) -> Ints:
-    """By old part: the new one."""
+    """The new code of each old part."""
     number = np.zeros(int(old.max()) + 1 if len(old) else 0, np.int64)
     number[old] = new
     return number

@@ -1,4 +1,4 @@
-"""Cells, join variables and groups of a join as small whole numbers, and the values behind them."""
+"""Codes for the cells, join variables and groups of a join, and the values behind them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skyband.problems.joins.operator import NO_VALUE, Cells, KeptCells
 
 
 class InputCodes:
-    """The cells of one input: combinations of values in its columns of joins, groups and COUNT(DISTINCT x)."""
+    """The cells of one input: combinations of values in its key columns."""
 
     def __init__(self, source: BoundInput, variables: Sequence[GroupCodes]) -> None:
         self._source = source
@@ -27,24 +27,24 @@ class InputCodes:
         columns = source.keys
         self._schema = pa.schema([source.schema.field(name) for name in columns])
         self._cells = GroupCodes(self._schema) if columns else None
-        # Where all columns are of the grouping, a cell is its own part of the group.
+        # If all key columns are grouping columns, a cell is its own part.
         self._is_part = bool(columns) and set(columns) == set(source.grouped)
         grouped = pa.schema([source.schema.field(name) for name in source.grouped])
         self._parts = GroupCodes(grouped) if source.grouped and not self._is_part else None
         self._values = {name: GroupCodes(pa.schema([source.schema.field(name)])) for name in source.distinct}
-        self._told = 0  # cells that an operator knows of
+        self._told = 0  # how many cells the operator knows
 
     def __len__(self) -> int:
         return 1 if self._cells is None else len(self._cells)
 
     @property
     def keys(self) -> pa.Table:
-        """These columns, by cell."""
+        """The key columns of each cell."""
         assert self._cells is not None
         return self._cells.keys
 
     def matchable(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_] | None:
-        """Which rows have a value in every column that is joined; None: all."""
+        """Which rows have a value in every join column; None: all of them."""
         nulls = [batch.column(name) for name in self._source.joined if batch.column(name).null_count]
         if not nulls:
             return None
@@ -59,7 +59,7 @@ class InputCodes:
         return self._cells.encode(batch.select(self._schema.names))
 
     def new_cells(self) -> Cells | None:
-        """The cells that have not been told of."""
+        """The cells that the operator does not know yet; None if it knows all."""
         if self._told == len(self):
             return None
         new = len(self) - self._told
@@ -79,7 +79,7 @@ class InputCodes:
         return Cells(variables, part, distinct)
 
     def part_keys(self) -> pa.Table:
-        """The columns of the grouping, by part."""
+        """The grouping columns of each part."""
         codes = self._cells if self._is_part else self._parts
         assert codes is not None
         return codes.keys
@@ -92,7 +92,7 @@ class InputCodes:
     def validate(self, i: int, operator: Saved, tables: dict[str, pa.Table]) -> int:
         cells = 1 if self._cells is None else tables[f"input {i} cells"].num_rows
         parts = cells if self._is_part else 1 if self._parts is None else tables[f"input {i} parts"].num_rows
-        if f"cells {i} part" in operator:  # recomputing keeps something else
+        if f"cells {i} part" in operator:  # `recompute` saves other arrays
             told, variables = operator[f"cells {i} part"], operator[f"cells {i} variables"]
             missing = len(told) != cells and not (self._cells is None and not len(told))
             operator.promise(not missing, f"there are {len(told)} cells of input {i}, and {cells} have keys")
@@ -106,7 +106,7 @@ class InputCodes:
         return parts
 
     def restore(self, state: dict[str, pa.Table]) -> None:
-        """The cells are told of: an operator's state has them."""
+        """Continue from saved tables. The operator's state has all their cells, so it knows them."""
         if self._cells is not None:
             self._cells.load(state["cells"])
         if self._parts is not None:
@@ -122,7 +122,7 @@ class InputCodes:
         return self._parts.encode(whole_batch(self._cells.keys.select(list(self._source.grouped))))
 
     def keep(self, cells: Ints) -> Cells:
-        """Forget all cells but these, and all parts; what is left, as if it were new."""
+        """Forget all other cells, and all parts and values. Returns these cells as if they were new."""
         if self._cells is not None:
             self._cells.keep(cells)
         if self._parts is not None:
@@ -134,21 +134,21 @@ class InputCodes:
 
 
 class JoinCodes:
-    """The codes of all inputs; values of a join variable have the same code in each."""
+    """The codes of all inputs. A value of a join variable has the same code in every input."""
 
     def __init__(self, bound: BoundJoin) -> None:
         self._variables = [GroupCodes(pa.schema([("value", kind)])) for kind in bound.variable_types]
         self.inputs = [InputCodes(source, self._variables) for source in bound.inputs]
-        self.recount_at = 0  # cells, with which it is time to see how many of them are gone
+        self.recount_at = 0  # with this many cells, the codec counts how many of them are dead
 
     def compact(self, cells: Sequence[Ints]) -> list[KeptCells]:
-        """By input, forget all cells but these, and values that no cell has."""
+        """Forget all cells but these, for each input, and values that no cell has."""
         for codes in self._variables:
             codes.load(codes.keys.slice(0, 0))
         return [KeptCells(kept, each.keep(kept)) for each, kept in zip(self.inputs, cells, strict=True)]
 
     def validate(self, i: int, operator: Saved, tables: dict[str, pa.Table]) -> int:
-        """State what the operator knows of the cells of an input; returns how many parts it has."""
+        """Check what the operator saved about the cells of an input. Returns the number of its parts."""
         return self.inputs[i].validate(i, operator, tables)
 
     def state(self) -> dict[str, pa.Table]:
@@ -166,7 +166,7 @@ class JoinCodes:
 
 
 def _encode_values(codes: GroupCodes, column: pa.RecordBatch) -> Codes:
-    """The codes of values that are counted: null is none of them."""
+    """The codes of values that COUNT(DISTINCT x) counts; NO_VALUE for null."""
     found = codes.encode(column)
     missing = pc.is_null(column.column(0)).to_numpy(zero_copy_only=False)
     return np.where(missing, np.int32(NO_VALUE), found)

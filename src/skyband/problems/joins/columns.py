@@ -1,4 +1,4 @@
-"""A join query over given columns: the role of each column. All errors about columns are raised here."""
+"""Binds a join query to columns, and raises all errors about them."""
 
 from __future__ import annotations
 
@@ -18,43 +18,45 @@ from skyband.expressions.scores import Condition
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 from skyband.windows import Ticks, Window, size_ticks
 
-LEAD: Final = frozenset({"window_end", "at", "change", "rank"})  # names that the answer has of its own
+LEAD: Final = frozenset({"window_end", "at", "change", "rank"})  # columns that the answer adds itself
 
 
 @dataclass(frozen=True, slots=True)
 class BoundInput:
-    """One input, by its columns."""
+    """An input, and the roles of its columns."""
 
     name: str
     schema: pa.Schema
     is_relation: bool
-    on: str | None  # the column of its time
-    size: int  # of its window, in ticks
+    on: str | None  # its time column
+    size: int  # the size of its window, in ticks
     keep: Condition | None  # its filter
-    variables: tuple[int, ...]  # the join variables it has a column of
-    joined: tuple[str, ...]  # these columns
-    grouped: tuple[str, ...]  # its columns of the grouping
+    variables: tuple[int, ...]  # the join variables of its columns
+    joined: tuple[str, ...]  # the columns of these variables
+    grouped: tuple[str, ...]  # its grouping columns
     arguments: tuple[Argument, ...]
-    distinct: tuple[str, ...] = ()  # its columns whose different values are counted
+    distinct: tuple[str, ...] = ()  # its columns that COUNT(DISTINCT x) counts
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns that its cells are combinations of."""
+        """The columns whose combinations of values are its cells."""
         return tuple(dict.fromkeys((*self.joined, *self.grouped, *self.distinct)))
 
     @property
     def scales(self) -> tuple[int, ...]:
-        """Of each argument: its digits behind the point; empty: there are no decimals."""
+        """The digits behind the point of each argument; empty if no argument is a decimal."""
         has_decimals = any(pa.types.is_decimal(each.type) for each in self.arguments)
         return tuple(each.scale for each in self.arguments) if has_decimals else ()
 
 
 @dataclass(frozen=True, slots=True)
 class BoundAggregate:
+    """An aggregate with the type of its result."""
+
     name: str
     function: str
     input: int  # -1: COUNT(*)
-    argument: int  # among those of its input; of COUNT(DISTINCT x), among its columns whose values are counted
+    argument: int  # the number of the argument in its input; for COUNT(DISTINCT x), of the counted column
     type: pa.DataType
 
 
@@ -64,19 +66,20 @@ class BoundJoin:
 
     inputs: tuple[BoundInput, ...]
     variable_types: tuple[pa.DataType, ...]
-    groups: tuple[tuple[int, str, str], ...]  # for each column of the grouping: input, column, name in the answer
+    groups: tuple[tuple[int, str, str], ...]  # for each grouping column: input, column, name in the answer
     aggregates: tuple[BoundAggregate, ...]
-    slide: Ticks  # that of all windows; each has a size of its own
-    time_type: pa.DataType  # of the answer's times
+    slide: Ticks  # the slide of all windows; each window has its own size
+    time_type: pa.DataType  # the type of the answer's times
 
     @property
     def every(self) -> int:
-        """In ticks; 0: with each arrival."""
+        """The slide in ticks; 0: an answer with each arrival."""
         return self.slide.every
 
 
 def bind(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> BoundJoin:
-    """`query` over inputs with these columns. Remembered: on Spark every bucket asks for it in every micro-batch."""
+    """Bind `query` to inputs with these schemas. The result is cached: on Spark every bucket needs it in every
+    micro-batch."""
     return _bind(query, tuple(schemas.items()), functions.meaning())
 
 
@@ -107,7 +110,7 @@ def _bind(query: JoinAggregate, columns: tuple[tuple[str, pa.Schema], ...], _mea
 
 
 def _resolve(name: Name, schemas: Mapping[str, pa.Schema], what: str) -> tuple[int, str]:
-    """The input and the column that a name means."""
+    """Find the input and the column with this name."""
     inputs = list(schemas)
     if name.input:
         if name.column not in schemas[name.input].names:
@@ -126,7 +129,10 @@ def _resolve(name: Name, schemas: Mapping[str, pa.Schema], what: str) -> tuple[i
 def _variables(
     query: JoinAggregate, schemas: Mapping[str, pa.Schema]
 ) -> tuple[list[dict[int, str]], tuple[pa.DataType, ...]]:
-    """By input, its column of each join variable: columns that are set equal, directly or through others, share one."""
+    """For each input its column of each join variable, and the types of the variables.
+
+    Columns that join conditions set equal, directly or through others, share a variable.
+    """
     classes: list[set[tuple[int, str]]] = []
     for condition, (left, right) in zip(query.on, query.parsed_on(), strict=True):
         both = {_resolve(side, schemas, f"on={condition!r}") for side in (left, right)}
@@ -186,7 +192,7 @@ def _bind_aggregate(
     source = query.names[i]
     bound = bind_argument(aggregate, schemas[source])
     known = arguments[source]
-    same = [a for a, each in enumerate(known) if _key(each) == _key(bound)]  # what rows become, added up, differs
+    same = [a for a, each in enumerate(known) if _key(each) == _key(bound)]
     if not same:
         known.append(bound)
     argument = same[0] if same else len(known) - 1
@@ -195,7 +201,7 @@ def _bind_aggregate(
     elif aggregate.function == "AVG" or (aggregate.function == "SUM" and bound.is_float):
         kind = pa.float64()
     elif aggregate.function == "SUM" and pa.types.is_decimal(bound.type):
-        # As wide as there is, as in Spark: a sum has more digits than what it adds up.
+        # The widest decimal, as in Spark, because a sum has more digits than its terms.
         kind = pa.decimal128(38, bound.scale) if bound.scale <= 38 else pa.decimal256(76, bound.scale)
     else:
         kind = bound.type
@@ -224,7 +230,7 @@ def _key(argument: Argument) -> tuple[Any, ...]:
 
 
 def _times(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> tuple[Ticks, pa.DataType]:
-    """How windows slide, in ticks, and the type of the answer's times."""
+    """The slide of the windows, in ticks, and the type of the answer's times."""
     kinds: dict[str, pa.DataType] = {}
     for name, stream in query.streams:
         stream.window.check_columns(schemas[name].names)
@@ -290,7 +296,7 @@ def _group_names(groups: list[tuple[int, str]], query: JoinAggregate) -> tuple[t
 
 
 def group_names(groups: list[tuple[str, str]], aggregates: set[str]) -> list[str]:
-    """The columns of the grouping by the names they get: their own, with their input's if two have the same."""
+    """The names of the grouping columns in the answer: their own, or with their input's name if two are equal."""
     plain, taken, found = [column for _, column in groups], {*LEAD, *aggregates}, []
     for source, column in groups:
         found.append(free_name(column if plain.count(column) == 1 else f"{source}_{column}", taken))

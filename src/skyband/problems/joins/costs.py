@@ -1,6 +1,6 @@
-"""What the plans of a join cost: as Tran and Lee's cost functions, but counting what our kernels do.
+"""The costs of a join's plans: Tran and Lee's cost functions, but counting what our kernels do.
 
-Costs are for the rows that arrive in a unit of time; each comes once and goes once, hence the factor of two everywhere.
+Costs are for the rows that arrive in a unit of time. Each comes once and goes once, hence the factor of two everywhere.
 The paper's letters: rate λ, rows of a window w, groups g, selectivity σ (one over the number of join values), matches
 m = σw in a window and n = min(σw, g) in an aggregation set of α = min(w, g/σ) entries. (The appendix prints m = αw.)
 """
@@ -19,10 +19,10 @@ from skyband.core import cost_files
 from skyband.errors import InvalidQuery
 from skyband.problems.joins.operator import Plan, Spec
 
-MOST_ENUMERATED: Final = 6  # inputs whose plans are all looked at; beyond, inputs are made early one by one
-NEAR: Final = 2000.0  # entries and groups that a processor finds in its nearest memory
+MOST_ENUMERATED: Final = 6  # up to this many inputs, all plans are considered; for more, inputs become early one by one
+NEAR: Final = 2000.0  # this many entries and groups fit in a processor's nearest cache
 ASSUMED_RATE: Final = 10_000.0  # rows a slide
-ASSUMED_ROWS: Final = 100_000.0  # of each input
+ASSUMED_ROWS: Final = 100_000.0  # live rows of each input
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,15 @@ class Statistics:
 
     @classmethod
     def of(cls, rate: float, rows: float, groups: float, selectivity: float) -> Statistics:
-        """In the paper's terms, where columns are independent and uniform. (The paper's α is min(w, g/σ), which is what
-        the cells come to with many rows of each, or few.)"""
+        """Make statistics from the paper's parameters, for independent and uniform columns.
+
+        The paper's α is min(w, g/σ), which the number of cells approaches with many rows in each cell, or few.
+        """
         return cls(rate, rows, *(_seen(each, rows) for each in (groups / selectivity, 1 / selectivity, groups)))
 
     @property
     def alone(self) -> float:
-        """The share of rows that come to a cell without others, or nearly: of even cells."""
+        """About the share of rows that come to an empty cell, if cells are equally likely."""
         return (self.cells / max(self.rows, self.cells, 1.0)) ** 2
 
     @property
@@ -82,23 +84,23 @@ class Statistics:
 
 
 def _seen(possible: float, rows: float) -> float:
-    """How many of so many values, all as likely, are among so many rows."""
+    """The expected number of different values among `rows` rows, if all possible values are equally likely."""
     return possible * -math.expm1(-rows / possible)
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Nanoseconds, measured: only their ratios matter for a choice."""
+    """Measured nanoseconds. Only their ratios matter for a choice."""
 
     late: float  # to enter or remove a row
     early: float  # the same, in the aggregation set of its cell
-    match: float  # to add an entry that matches to the output, where two inputs are joined and all is summed
-    visit: float  # the same in other joins, for each entry that is looked at
-    gather: float  # to add a row to what waits of its cell
-    touch: float  # to add what waits of a cell to it
+    match: float  # to add a matching entry to the output, if two inputs are joined and all aggregates are sums
+    visit: float  # the same in other joins, for each entry that is visited
+    gather: float  # to add a row to the pending change of its cell
+    touch: float  # to apply the pending change of a cell
     slide: float  # to begin and end a slide, whatever the plan
     show: float  # to show a group after a slide
-    far: float  # to find the entry of a row, for each time that entries and groups have doubled beyond NEAR
+    far: float  # to find the entry of a row, for each doubling of entries and groups beyond NEAR
     far_match: float  # the same for a match and its group
 
 
@@ -111,7 +113,7 @@ def enumerate_plans(inputs: int, *, linear: bool) -> list[Plan]:
 def cost(
     plan: Plan, inputs: Sequence[Statistics], constants: Constants, slide: float = 0.0, *, linear: bool = True
 ) -> float:
-    """Nanoseconds for what arrives in a unit of time; `slide`: units between two answers, 0 for each arrival."""
+    """Nanoseconds for the rows of a unit of time. `slide` is the time between two answers; 0: one with each arrival."""
     entries = [each.cells if early else each.rows for each, early in zip(inputs, plan.early, strict=True)]
     found = [held / max(each.keys, 1) for each, held in zip(inputs, entries, strict=True)]
     groups = groups_of(inputs)
@@ -122,10 +124,10 @@ def cost(
         others = found[:k] + found[k + 1 :]
         joining = (match + doubled * constants.far_match) * (sum(accumulate(others, mul)) if others else 1.0)
         find = doubled * constants.far
-        # A row whose cell has no other makes the cell, or takes it away: as much as a row by itself.
+        # A row that creates its cell, or removes it, costs as much as a row by itself.
         making = each.alone * constants.late
         if plan.multiply and (slide or not others):
-            # Of the cells that a slide's rows fall into, each is joined once; alone, rows go straight to groups.
+            # Each cell that gets rows in a slide is joined once. Without a join, rows go straight to groups.
             moved = 2 * each.rate * (slide or 1.0)
             touched = _seen(max(each.cells, 1.0), moved) if others else 0.0
             gathering = moved * (constants.gather + find + (making if others else 0.0))
@@ -137,7 +139,7 @@ def cost(
 
 
 def groups_of(inputs: Sequence[Statistics]) -> float:
-    """About how many groups the join has: those that its combinations of cells fall into."""
+    """About how many groups the join has: the number of different groups among its combinations of cells."""
     keys = max(min(each.keys for each in inputs), 1.0)
     return _seen(
         math.prod(max(each.groups, 1.0) for each in inputs), keys * math.prod(e.matching_cells for e in inputs)
@@ -147,23 +149,23 @@ def groups_of(inputs: Sequence[Statistics]) -> float:
 def expected_ns(
     plan: Plan, spec: Spec, inputs: Sequence[Statistics] | None = None, window_rows: float | None = None
 ) -> float:
-    """Nanoseconds that a row costs; `inputs` says what they are like, else their windows hold so many rows in all."""
+    """Nanoseconds a row, for inputs with these statistics; without any, for windows with this many rows in all."""
     if inputs is None:
         rows = ASSUMED_ROWS if window_rows is None or math.isnan(window_rows) else window_rows / len(spec.inputs)
         inputs = assumed(spec, rows)
-    # Rates are in rows a slide; with each arrival, nothing is gathered.
+    # Rates are in rows a slide. With an answer for each arrival, no rows are gathered.
     slide = 1.0 if spec.every else 0.0
     rate = max(sum(each.rate for each in inputs), 1.0)
     return cost(plan, inputs, known_constants(), slide, linear=spec.linear) / rate
 
 
 def assumed(spec: Spec, rows: float = ASSUMED_ROWS) -> list[Statistics]:
-    """What the planner assumes of inputs that nobody has seen: many rows of each key, in some groups."""
+    """The statistics that the planner assumes for unknown inputs: many rows for each key, and some groups."""
     return [Statistics(0.0 if each.relation else ASSUMED_RATE, rows, rows / 10, rows / 20) for each in spec.inputs]
 
 
 def worth_considering(inputs: int, estimate: Callable[[Plan], float], *, linear: bool) -> list[Plan]:
-    """All plans; of many inputs, those that making inputs early one after the other, the best first, leads to."""
+    """All plans. For many inputs, only those that result from making one input after another early, the best first."""
     if inputs <= MOST_ENUMERATED:
         return enumerate_plans(inputs, linear=linear)
     found = [Plan((False,) * inputs)]

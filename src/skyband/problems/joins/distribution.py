@@ -1,8 +1,8 @@
-"""How the rows of a join are distributed over buckets, so that matching rows meet, and what remains to be merged.
+"""How Spark distributes the rows of a join over buckets, so that matching rows meet, and what remains to be merged.
 
 If all rows of a group come to one bucket, its aggregates are final there. Otherwise each bucket has partial aggregates,
-which must be added up. This is exact for counts, extremes, and sums of whole numbers and decimals. It is not for sums
-of floats and means, because a bucket's result is rounded: such queries run in one bucket, as do all queries whose
+which are merged. This is exact for counts, extremes, and sums of whole numbers and decimals. It is not exact for sums
+of floats and means, because a bucket's result is rounded. Such queries run in one bucket, and so do queries whose
 windows move with every row of any key.
 """
 
@@ -19,14 +19,14 @@ from skyband.problems.joins.query import JoinAggregate
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """Rows that agree in these columns meet."""
+    """How rows are distributed: rows that agree in these columns meet in one bucket."""
 
-    columns: dict[str, tuple[str, ...]]  # by stream; none: any rows may be apart
+    columns: dict[str, tuple[str, ...]]  # by stream; empty: its rows may go to any bucket
     adds_up: bool  # a group may be in several buckets
 
 
 def spread(query: JoinAggregate, bound: BoundJoin) -> Partitioning | None:
-    """How to spread the rows of a join; None: one bucket takes all."""
+    """Decide how to distribute the rows of a join; None: one bucket takes all."""
     if query.every is None or (query.order_by and gives_changes(query.emit)) or shows_without_rows(query):
         return None
     streams = [source for source in bound.inputs if not source.is_relation]
@@ -49,17 +49,17 @@ def spread(query: JoinAggregate, bound: BoundJoin) -> Partitioning | None:
 
 
 def shows_without_rows(query: JoinAggregate) -> bool:
-    """Is there a window from the start on, which is shown even when no row comes?"""
+    """Has the query a landmark window, which shows an answer even if no row of a bucket comes?"""
     return gives_windows(query.emit) and any(stream.window.size is None for _, stream in query.streams)
 
 
 def _column(source: BoundInput, variable: int) -> str | None:
-    """Its column of a join variable."""
+    """The column of a join variable; None if the input has none."""
     return dict(zip(source.variables, source.joined, strict=True)).get(variable)
 
 
 def _adds_up(aggregate: BoundAggregate) -> bool:
-    """Can it be had, exactly, from those of parts of the rows?"""
+    """Can partial aggregates be merged exactly?"""
     if aggregate.function == "SUM":
         return pa.types.is_integer(aggregate.type) or pa.types.is_decimal(aggregate.type)
     return aggregate.function in ("COUNT", "MIN", "MAX")

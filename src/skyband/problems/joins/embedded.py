@@ -1,4 +1,4 @@
-"""Aggregates over joins of Arrow data, in this process: whole inputs, merged by time."""
+"""Aggregates over joins in this process: it merges the inputs' rows by time."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from skyband.windows import Window
 
 
 def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
-    """The answers of `query` over Arrow data, by the names of its inputs.
+    """Run `query` over inputs. `data` maps their names to their rows.
 
-    With a slide, windows by value close when the slowest stream has reached their end. With each arrival, rows arrive
-    in the order of their times, and of equal times in the order of the inputs. So do rows of windows of arrivals, in
-    the order of the columns that their windows name for it.
+    With a slide, windows by value close when the slowest stream has reached their end. Without one, rows arrive in
+    order of time, and at equal times in the order of the inputs. In windows of arrivals, rows arrive in order of the
+    columns that the windows name (`order=`).
     """
     if not isinstance(data, Mapping) or set(data) != set(query.names):
         given = ", ".join(map(str, data)) if isinstance(data, Mapping) else type(data).__name__
@@ -45,7 +45,7 @@ def start(data: Mapping[str, Any], query: JoinAggregate) -> Running:
 
 
 def _check_named(query: JoinAggregate) -> None:
-    """Raise unless it is known which of two rows of different streams comes first."""
+    """Raise if windows of arrivals of several streams name no column that orders the rows."""
     for name, stream in query.streams:
         if len(query.streams) > 1 and _merged_by(stream.window) is None:
             raise InvalidQuery(
@@ -56,12 +56,12 @@ def _check_named(query: JoinAggregate) -> None:
 
 
 def _merged_by(window: Window) -> str | None:
-    """The column by which the rows of several streams are put together."""
+    """The column by which rows of several streams are merged."""
     return window.on or window.order
 
 
 def _of_one_time(sources: dict[str, Source], query: JoinAggregate) -> dict[str, Source]:
-    """The sources in columns of which rows can be gathered, with times in the finest unit that one of them has."""
+    """Convert the sources to plain types, and all times to the finest unit among the sources."""
     plain = {name: source.plain() if source.is_whole else source for name, source in sources.items()}
     times = {name: _merged_by(given.window) for name, given in query.streams}
     types = {
@@ -97,7 +97,7 @@ def _answers(session: JoinSession, sources: Mapping[str, Source]) -> Iterator[pa
 
 
 def _by_watermark(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iterator[pa.Table]:
-    """Always a batch of the stream that is furthest behind, so that as few rows as possible wait for the others."""
+    """Push the next batch of the stream that is furthest behind, so that few rows wait for other streams."""
     reached = dict.fromkeys(streams, -np.inf)
     while reached:
         name = min(reached, key=lambda each: reached[each])
@@ -111,17 +111,17 @@ def _by_watermark(session: JoinSession, streams: dict[str, Iterator[Any]]) -> It
             reached[name] = max(reached[name], -np.inf if latest is None else latest)
         yield session.push(batch, name)
         if len(reached) < len(streams) and min(reached.values()) > -np.inf:
-            # A stream that is over is not waited for. It changes when an answer comes, and not what is answered.
+            # Do not wait for a stream that has ended. This changes when an answer comes, not what it is.
             yield session.close_ahead(int(min(reached.values())) - session.lateness)
 
 
 def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iterator[pa.Table]:
-    """Rows of all streams in the order of their times; a row that is late arrives right after the one before it.
+    """Push the rows of all streams in order of time. A late row arrives right after the row before it in its stream.
 
-    Rows of windows of arrivals are in the order of the columns that the windows name.
+    For windows of arrivals, the columns that the windows name take the place of times.
     """
     held: dict[int, Rows] = {}
-    places: dict[int, Ints] = {}  # of held rows: the largest time of their stream so far
+    places: dict[int, Ints] = {}  # for each held row: the largest time of its stream so far
     open_streams = {session.query.names.index(name): batches for name, batches in streams.items()}
     orders = {session.query.names.index(name): given.window.order for name, given in session.query.streams}
     reached = dict.fromkeys(open_streams, -(2**62))
@@ -140,7 +140,7 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
             reached[i] = int(places[i][-1]) if len(places[i]) else reached[i]
         if not held or any(not len(held[i].time) for i in open_streams):
             continue
-        # Rows up to here cannot be preceded by any that is still to come.
+        # No row that is still to come belongs before this bound.
         bound = min(((reached[i], i) for i in open_streams), default=None)
         ready = {i: ready_until(places[i], i, bound) for i in held}
         source = np.concatenate([np.full(n, i) for i, n in ready.items()])

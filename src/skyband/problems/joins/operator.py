@@ -1,10 +1,10 @@
 """The input of join operators: cells and numbers, never rows.
 
-A *cell* is a small whole number for all rows of one input that agree in the columns of its joins and of the grouping:
-rows of a cell match the same rows of other inputs and fall into the same groups. An operator gets the meaning of a cell
-once, when it is new: its value of each join variable (columns that a join sets equal share a variable, and the codes of
-its values), its *part* of the group, the code of its grouping columns, and the codes of the values that COUNT(DISTINCT
-x) counts: rows of a cell agree in those columns, too.
+A *cell* is a small whole number for all rows of one input that agree in its join columns, its grouping columns and the
+columns that COUNT(DISTINCT x) counts. So rows of a cell match the same rows of other inputs and fall into the same
+groups. When a cell is new, the operator is told its meaning: its value of each *join variable* (columns that a join
+sets equal share a variable and the codes of its values), its *part* of the group (the code of its grouping columns),
+and the codes of the values that COUNT(DISTINCT x) counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALL = -1  # in place of an argument: COUNT(*)
 NO_VALUE = -1  # in place of the code of a value: it is null, and not counted
 UNMATCHED = -1  # in place of a cell: a row that matches nothing, but moves the clock
 BEFORE = -(2**62)  # before every time
-# What becomes of an argument when several rows are made one.
+# How the values of an argument are combined when several rows are merged into one.
 ADDED, LOWEST, HIGHEST, LOWEST_FLOAT, HIGHEST_FLOAT = range(5)
 
 
@@ -36,48 +36,48 @@ ADDED, LOWEST, HIGHEST, LOWEST_FLOAT, HIGHEST_FLOAT = range(5)
 class Input:
     """One input of a join, in numbers."""
 
-    size: int  # of its window; FOREVER: from the start, or a relation
-    variables: tuple[int, ...] = ()  # the join variables that its cells have a value of
-    grouped: bool = False  # some columns of the grouping are its
-    floats: tuple[bool, ...] = ()  # for each argument of an aggregate: is it float64? Else int64
-    relation: bool = False  # there before the first row of a stream, and for good
-    scales: tuple[
-        int, ...
-    ] = ()  # for each argument: how many digits of its int64 are behind the point; none: 0 of each
-    distincts: int = 0  # columns whose different values are counted
+    size: int  # of its window; FOREVER: a landmark window, or a relation
+    variables: tuple[int, ...] = ()  # the join variables of its columns
+    grouped: bool = False  # has it grouping columns?
+    floats: tuple[bool, ...] = ()  # for each argument of an aggregate: is it float64 rather than int64?
+    relation: bool = False  # is it a relation, which is complete before the first row of a stream?
+    scales: tuple[int, ...] = ()  # the digits behind the point of each argument's int64; empty: no argument has any
+    distincts: int = 0  # the number of columns that COUNT(DISTINCT x) counts
 
     def scale(self, argument: int) -> int:
         return self.scales[argument] if self.scales else 0
 
 
 class Aggregate(NamedTuple):
+    """An aggregate of a query, in numbers."""
+
     function: int  # COUNT, …
     input: int = ALL
-    argument: int = ALL  # among the arguments of its input, or its columns whose different values are counted
+    argument: int = ALL  # the number of the argument in its input; for DISTINCT, of the counted column
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A query in numbers."""
+    """A join query in numbers."""
 
     inputs: tuple[Input, ...]
     aggregates: tuple[Aggregate, ...]
     every: int  # 0: an answer with each arrival
     emit: int = WHOLE_CODE
     lateness: int = 0  # FOREVER: rows do not move the watermark
-    by_count: bool = False  # windows count arrivals, each those of its own input
-    top: int = 0  # > 0: only the best so many groups, and those that tie with the last of them
-    top_by: int = 0  # by this aggregate
-    ascending: bool = False  # the smallest are the best
+    by_count: bool = False  # does each window count the arrivals of its own input?
+    top: int = 0  # show only this many best groups, and those that tie with the last of them; 0: all groups
+    top_by: int = 0  # the aggregate that ranks groups
+    ascending: bool = False  # are the smallest best?
 
     @property
     def waits(self) -> bool:
-        """Do windows close by the watermark?"""
+        """Does the watermark close windows?"""
         return self.every > 0 and not self.by_count
 
     @property
     def counts_apart(self) -> bool:
-        """Do several streams count their own arrivals? Then nobody knows which of two rows will go first."""
+        """Do several streams count their own arrivals? Then it is unknown which of two rows will leave first."""
         return self.by_count and sum(not source.relation for source in self.inputs) > 1
 
     @property
@@ -86,13 +86,14 @@ class Spec:
 
     @property
     def linear(self) -> bool:
-        """Can every aggregate be taken back, row by row?"""
+        """Can a row that leaves be subtracted from every aggregate?"""
         return not any(aggregate.function in (MIN, MAX) for aggregate in self.aggregates)
 
     def as_one(self, source: int) -> tuple[int, ...] | None:
-        """By argument: what becomes of it when rows that come and go together are made one row with a weight.
+        """How each argument is combined when rows that come and go together are merged into one row with a weight.
 
-        None: they stay apart, since a sum of floats is rounded, or since an argument is asked for in two ways.
+        None: rows cannot be merged, because a sum of floats would be rounded, or because two aggregates need an
+        argument combined in different ways.
         """
         found = []
         for argument, is_float in enumerate(self.inputs[source].floats):
@@ -116,34 +117,34 @@ class Spec:
 
     @property
     def distincts(self) -> tuple[tuple[int, int], ...]:
-        """The columns whose different values are counted: input, and which of its own."""
+        """The columns that COUNT(DISTINCT x) counts, as (input, number of the column in it)."""
         return tuple((i, d) for i, source in enumerate(self.inputs) for d in range(source.distincts))
 
 
 class Plan(NamedTuple):
-    """How a query is run."""
+    """How a join runs."""
 
-    early: tuple[bool, ...]  # by input: are its rows aggregated before the join?
-    multiply: bool = False  # join what a slide changed of a cell, all at once
+    early: tuple[bool, ...]  # for each input: are its rows aggregated before the join?
+    multiply: bool = False  # are all changes of a cell in a slide joined at once?
 
 
 class Cells(NamedTuple):
-    """Cells that are new; the first has the next code of its input."""
+    """New cells of an input; the first has the input's next code."""
 
     variables: Codes  # [cell, variable of the input]
-    part: Codes  # 0 when the input has no columns of the grouping
-    distinct: Codes  # [cell, column whose different values are counted]: the value's code, or NO_VALUE
+    part: Codes  # 0 if the input has no grouping columns
+    distinct: Codes  # [cell, column of COUNT(DISTINCT x)]: the value's code, or NO_VALUE
 
     @classmethod
     def none(cls, variables: int, distincts: int) -> Cells:
-        """No cell."""
+        """No cells."""
         return cls(np.zeros((0, variables), np.int32), np.zeros(0, np.int32), np.zeros((0, distincts), np.int32))
 
 
 class KeptCells(NamedTuple):
-    """Of one input: cell old[c] becomes cell c, and is told anew, since codes of variables and parts have changed, too.
+    """The cells of an input after renumbering: cell old[c] becomes cell c. Other cells are forgotten.
 
-    Other cells are forgotten, and groups get other codes.
+    `cells` has their meanings again, because codes of variables and parts change, too. Groups get other codes.
     """
 
     old: Ints
@@ -151,13 +152,13 @@ class KeptCells(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of one input, in arrival order."""
+    """Rows of one input, in order of arrival."""
 
     time: Ints
     cell: Codes  # or UNMATCHED
     arguments: Ints  # [row, argument]: the value, or the bits of a float64
     valid: Ints  # bit a: argument a has a value
-    weight: Ints | None = None  # how many rows each stands for, with the sums of their arguments; None: itself
+    weight: Ints | None = None  # how many merged rows each stands for; None: one
 
     def part(self, which: slice | Ints | npt.NDArray[np.bool_]) -> Rows:
         weight = None if self.weight is None else self.weight[which]
@@ -168,73 +169,73 @@ class Batch(NamedTuple):
     """Rows that arrive together."""
 
     rows: tuple[Rows | None, ...]  # by input
-    cells: tuple[Cells | None, ...]  # by input: known before the rows
-    order: Codes | None = None  # the input of each arrival, in order; None: input after input
+    cells: tuple[Cells | None, ...]  # by input: the new cells of these rows
+    order: Codes | None = None  # the input of each arrival; None: the rows of one input after those of another
 
 
 class Answer(NamedTuple):
-    """One entry for each group shown or changed, in order of time; within a time in no order."""
+    """One entry for each group that is shown or has changed, in order of time; at equal times in no order."""
 
     at: Ints  # the window's end; with each arrival, now: the largest time seen, or arrivals so far
-    turn: Ints  # counts the moments: two entries with the same turn became known at once
-    group: Ints  # a code, whose parts `Operator.parts` knows until the next call
+    turn: Ints  # the number of the moment: entries of the same moment have the same turn
+    group: Ints  # a code; until the next call, `JoinOperator.parts` has its parts
     live: npt.NDArray[np.bool_]  # False: the group is gone
     values: Ints  # [entry, aggregate]: the value, or the bits of a float64
     valid: Ints  # bit a: aggregate a has a value
 
     def chosen(self, lines: Ints) -> Answer:
-        """Only these entries, in this order."""
+        """Select these entries, in this order."""
         at, turn, group, live, values, valid = self
         return Answer(at[lines], turn[lines], group[lines], live[lines], values[lines], valid[lines])
 
 
 class Known(NamedTuple):
-    """What a running operator knows of an input."""
+    """What a running operator has observed of an input."""
 
-    came: float  # rows, of late
-    rows: int  # live
+    came: float  # recent rows; older ones count less
+    rows: int  # live rows
     cells: int
-    keys: int  # values of its join variables
-    groups: int  # of its part of the grouping
+    keys: int  # different values of its join variables
+    groups: int  # different parts of groups
 
 
 class ShowsGroups(ShowsNoRows):
-    """Of all operators for joins: they are not asked right now."""
+    """Mixin for operators of joins: there is no `top`."""
 
     def top(self, k: int, size: int | None) -> Answer:
         raise InvalidQuery("Groups of a join are shown as windows close or as they change: there is no `top`.")
 
 
 class JoinOperator(Operator[Batch, Answer, Sequence[KeptCells]], Protocol):
-    """An algorithm for aggregates over joins, running."""
+    """A running algorithm for aggregates over joins."""
 
     def parts(self, groups: Ints) -> Codes:
-        """[group, grouped input]: the parts of these groups."""
+        """The parts of these groups: [group, grouped input]."""
         ...
 
     def last_end(self) -> int:
-        """The end of the last window that the end of the input would close now; BEFORE: there is none."""
+        """The end of the last window that would close if the input ended now; BEFORE if none would."""
         ...
 
     def groups_live(self) -> int:
-        """Groups that have rows."""
+        """The number of groups that have rows."""
         ...
 
     def known(self) -> tuple[Known, ...]:
-        """What the planner may want to know, by input."""
+        """The observations about each input, for the planner."""
         ...
 
     @property
     def moments(self) -> float:
-        """In which rows came, of late; 0: none has come to a window."""
+        """The number of recent moments at which rows came; older ones count less. 0: no row has come to a window."""
         ...
 
     def age(self) -> None:
-        """From now on, what came before counts half as much as what came of late."""
+        """Halve the weight of everything observed so far."""
         ...
 
     def live_codes(self) -> tuple[npt.NDArray[np.bool_], ...]:
-        """By input and cell: are there rows of it, live or waiting?"""
+        """For each input and cell: has it rows, live or waiting?"""
         ...
 
 

@@ -1,4 +1,4 @@
-"""From groups as codes and numbers to the table a user sees: named, filtered, ranked."""
+"""The answers of joins: from groups in codes and numbers to named, filtered and ranked tables."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from skyband.problems.joins.planning import direction, ranked
 from skyband.problems.joins.query import JoinAggregate
 
 _CHANGES = pa.array(["upsert", "delete"])
-_WIDE = pa.decimal128(38)  # holds sums of more int64 than there can be
+_WIDE = pa.decimal128(38)  # holds any sum of int64
 
 Key = tuple[int, ...]
 
 
 def answer_schema(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-    """The columns of the answer over inputs with these columns; raises what a session over them would."""
+    """The columns of the answer over inputs with these schemas. Raises as a session over them would."""
     bound = bind(query, {name: plain_schema(schema) for name, schema in schemas.items()})
     return GroupsOutput(query, bound).schema
 
 
 class Lines(NamedTuple):
-    """Lines of an answer: groups by their parts, in the order in which they are shown."""
+    """Lines of an answer: groups in the order in which they are shown."""
 
     answer: Answer
     parts: Codes  # [line, grouped input]
-    columns: list[pa.Array]  # of the grouping
+    columns: list[pa.Array]  # the grouping columns
 
 
 class GroupsOutput:
-    """How an answer looks; with changes it remembers what is shown."""
+    """Builds answers. With changes, it remembers the groups that it has shown, if it needs to."""
 
     def __init__(self, query: JoinAggregate, bound: BoundJoin) -> None:
         self._query, self._bound = query, bound
@@ -65,13 +65,13 @@ class GroupsOutput:
                 f"With emit={query.emit!r}, order_by takes one aggregate by its name, with k and without having: ranks "
                 f"change with every row. emit={WHOLE!r} ranks by anything."
             )
-        # With changes and a k or a having: the groups that are shown; with a k, also their values.
+        # With changes and k or having: the groups that are shown now; with k, also their values.
         self._shown: dict[Key, tuple[int, ...]] = {}
 
     def table(self, answer: Answer, operator: JoinOperator, codes: JoinCodes) -> pa.Table:
         if not len(answer.at):
             return self.schema.empty_table()
-        # With a k, a line without a group shows that there is none at all.
+        # With k, a line without a group says that there are no groups at all.
         parts = operator.parts(np.maximum(answer.group, 0)) if self._groups else np.zeros((len(answer.at), 0), np.int32)
         if gives_windows(self._query.emit):
             return self._windows(self._lines(answer, parts, codes))
@@ -86,7 +86,7 @@ class GroupsOutput:
         return self._ranked(lines.answer.at, lines.answer.turn, self._shown_columns(lines))
 
     def merged(self, parts: pa.Table, *, adds_up: bool) -> pa.Table:
-        """Whole windows from the lines of their parts: of some of the groups each, or of some of the rows of each."""
+        """Merge the answers of buckets into whole windows. With `adds_up`, a group may be in several buckets."""
         keys = ["window_end", *(field.name for field in self._groups)]
         lines = self._added_up(parts, keys) if adds_up else parts
         lines = lines.take(pc.sort_indices(lines, sort_keys=[(name, "ascending") for name in keys]))
@@ -96,14 +96,14 @@ class GroupsOutput:
         return self._ranked(at, turn, whole_batch(shown))
 
     def _added_up(self, parts: pa.Table, keys: list[str]) -> pa.Table:
-        """One line for each window and group, out of lines of some of its rows each."""
+        """Merge partial aggregates into one line for each window and group."""
         ways = {"COUNT": "sum", "SUM": "sum", "MIN": "min", "MAX": "max"}
         asked = [
             (each.name, ways[each.function], parts.schema.field(each.name).type) for each in self._bound.aggregates
         ]
         for name, way, _ in asked:
             if way == "sum" and not pa.types.is_decimal(parts.schema.field(name).type):
-                # On the way a sum may be larger than it is in the end.
+                # An intermediate sum may be larger than the result.
                 parts = parts.set_column(parts.column_names.index(name), name, parts[name].cast(_WIDE))
         added = parts.group_by(keys).aggregate([(name, way) for name, way, _ in asked])
         lines = added.select(keys)
@@ -118,7 +118,7 @@ class GroupsOutput:
         return lines
 
     def _ranked(self, at: Ints, turn: Ints, shown: pa.RecordBatch) -> pa.Table:
-        """Lines in order of their turns and, within one, of their groups: those to show, ranked."""
+        """Filter and rank lines, which come in order of turn, then group."""
         if self._having is not None:
             met = self._having.evaluate(shown)
             at, turn, shown = at[met], turn[met], shown.filter(pa.array(met))
@@ -134,7 +134,7 @@ class GroupsOutput:
         return pa.Table.from_arrays([self._time(at), *ranks, *columns], schema=self.schema)
 
     def _ranking(self, turn: Ints, shown: pa.RecordBatch) -> Ints:
-        """The order of the lines by turn and rank. They come in order of their groups, which decides between equals."""
+        """The indices that sort lines by turn and rank. They come in order of group, which decides between equals."""
         keys = pa.table({"turn": turn, "line": np.arange(len(turn))})
         sorting = [("turn", "ascending")]
         for i, (values, ascending) in enumerate(self._order):
@@ -157,7 +157,7 @@ class GroupsOutput:
         return pa.Table.from_arrays([self._time(answer.at), change, *lines.columns, *aggregates], schema=self.schema)
 
     def _having_changes(self, lines: Lines) -> Lines:
-        """Groups come when they first meet the condition, and go when they no longer do."""
+        """A group appears when it first meets the condition, and disappears when it no longer does."""
         assert self._having is not None
         met = self._having.evaluate(self._shown_columns(lines)) & lines.answer.live
         kept, live = [], lines.answer.live.copy()
@@ -170,10 +170,10 @@ class GroupsOutput:
                 live[i] = False
                 kept.append(i)
         kept_lines = _chosen_lines(lines._replace(answer=lines.answer._replace(live=live)), np.array(kept, np.int64))
-        return _in_order(kept_lines)  # a group that has rows, but no longer meets the condition, is gone too
+        return _in_order(kept_lines)  # groups that no longer meet the condition have become deletions
 
     def _best_changes(self, answer: Answer, parts: Codes, codes: JoinCodes) -> Lines:
-        """Groups come when they are among the best k, and go when they no longer are."""
+        """A group appears when it is among the best k, and disappears when it no longer is."""
         real = np.flatnonzero(answer.group >= 0)
         lines = self._lines(answer.chosen(real), parts[real], codes)
         order = self._ranking(lines.answer.turn, self._shown_columns(lines))
@@ -210,7 +210,7 @@ class GroupsOutput:
     # -- both ------------------------------------------------------------------------------------------------------
 
     def _lines(self, answer: Answer, parts: Codes, codes: JoinCodes) -> Lines:
-        """The lines in order of time; within a time, what is gone first, then in order of the group's columns."""
+        """Sort lines by time; within a time, deletions first, then by the grouping columns."""
         if not self._groups or not len(answer.at):
             return Lines(answer, parts, [pa.nulls(0, field.type) for field in self._groups])
         first, which = _distinct(parts)
@@ -257,7 +257,7 @@ class GroupsOutput:
         self._shown = {tuple(line[:parts]): tuple(line[parts:]) for line in shown.tolist()}
 
     def compact(self, number: list[Ints]) -> None:
-        """By grouped input: part p is now part number[p]."""
+        """Renumber parts: for each grouped input, part p becomes number[p]."""
         self._shown = {
             tuple(int(of[part]) for of, part in zip(number, key, strict=True)): values
             for key, values in self._shown.items()
@@ -270,14 +270,14 @@ def _chosen_lines(lines: Lines, which: Ints) -> Lines:
 
 
 def _in_order(lines: Lines) -> Lines:
-    """By turn; within one, what is gone first, then in order of the group's columns."""
+    """Sort lines by turn; within a turn, deletions first, then by the grouping columns."""
     if not lines.columns or not len(lines.parts):
         return lines
     return _chosen_lines(lines, np.lexsort((sorted_places(lines.columns), lines.answer.live, lines.answer.turn)))
 
 
 def _distinct(parts: Codes) -> tuple[Ints, Ints]:
-    """The first row of each combination of parts, and for each row which of these it is."""
+    """The first row with each combination of parts, and for each row the number of its combination."""
     which = np.zeros(len(parts), np.int64)
     first = np.zeros(1, np.int64)
     for column in range(parts.shape[1]):
@@ -292,7 +292,7 @@ def _column(table: pa.Table, name: str) -> pa.Array:
 
 
 def _bind_order(text: str, schema: pa.Schema) -> tuple[Callable[[pa.RecordBatch], Any], bool]:
-    """What to order by, as a column of numbers, and whether the smallest comes first."""
+    """A function that computes the sort key, and whether the smallest comes first."""
     by, ascending = direction(text)
     if by in schema.names:
         return (lambda shown: shown.column(by)), ascending

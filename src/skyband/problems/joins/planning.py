@@ -1,4 +1,4 @@
-"""Chooses the plan of a join followed by grouping: the paper's cost functions, with measured constants."""
+"""Chooses the plan of a join, by the paper's cost functions with measured constants."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinOpe
 from skyband.problems.joins.query import JoinAggregate, Relation
 from skyband.windows import FOREVER
 
-WORTH: Final = 1.5  # a plan has to be so many times cheaper for a switch
+WORTH: Final = 1.5  # a running join switches to a plan that is this many times cheaper
 
 
 def specify(query: JoinAggregate, bound: BoundJoin, *, external_clock: bool = False) -> Spec:
-    """The query in numbers."""
+    """Convert a query over these columns to numbers."""
     inputs = tuple(
         Input(
             each.size,
@@ -52,7 +52,8 @@ def specify(query: JoinAggregate, bound: BoundJoin, *, external_clock: bool = Fa
 
 
 def ranked(query: JoinAggregate) -> tuple[str, bool] | None:
-    """The one aggregate that the best k groups are best by, and whether the smallest is; None: it is not as simple."""
+    """The aggregate that ranks the best k groups, and whether the smallest is best; None if the ranking is not that
+    simple."""
     if query.k is None or query.having is not None or len(query.order_by) != 1:
         return None
     text, ascending = direction(query.order_by[0])
@@ -60,7 +61,7 @@ def ranked(query: JoinAggregate) -> tuple[str, bool] | None:
 
 
 def direction(text: str) -> tuple[str, bool]:
-    """What to order by, and whether the smallest comes first: "x ASC" or "x DESC"; "x" alone: the largest."""
+    """Split "x ASC" or "x DESC" into the expression and whether the smallest comes first. "x" alone means DESC."""
     words = text.split()
     if len(words) > 1 and words[-1].upper() in ("ASC", "DESC"):
         return " ".join(words[:-1]), words[-1].upper() == "ASC"
@@ -68,15 +69,17 @@ def direction(text: str) -> tuple[str, bool]:
 
 
 def coalesces(query: JoinAggregate, bound: BoundJoin) -> tuple[tuple[int, ...] | None, ...]:
-    """By input: what becomes of the arguments of rows that are made one before a plan sees them; None: they stay apart,
-    as all do where a plan is named, to run as published."""
+    """For each input: how the arguments of rows are combined when rows are merged before a plan sees them.
+
+    None: its rows are not merged. A plan that the query names runs as published, so it gets every row.
+    """
     spec = specify(query, bound)
     named = query.plan not in (None, MULTIPLY)
     return tuple(None if named else spec.as_one(i) for i in range(len(spec.inputs)))
 
 
 def better(name: str, query: JoinAggregate, spec: Spec, known: Mapping[str, Statistics]) -> ChosenPlan | None:
-    """A plan that is worth the switch, now that the inputs are known; None: stay."""
+    """A plan that is so much cheaper, with these statistics, that a switch pays; None if there is none."""
     running = with_statistics(find(name, query.names), query.names, list(known.values()))
     found = plan(query, known, spec)
     is_worth = running.expected_ns is not None and running.expected_ns(spec, found.window_rows) > WORTH * found.ns
@@ -86,10 +89,10 @@ def better(name: str, query: JoinAggregate, spec: Spec, known: Mapping[str, Stat
 def plan(
     query: JoinAggregate, statistics: Mapping[str, Statistics] | None = None, spec: Spec | None = None
 ) -> ChosenPlan:
-    """Which plan runs `query`, and what all of them are estimated to cost, per row that arrives.
+    """Choose the plan of `query` by the expected cost of a row.
 
-    `statistics` says what each input is like, by its name; rates are in rows a slide. `spec` is the query in numbers,
-    once its columns are known.
+    `statistics` are those of the inputs, by name; rates are in rows a slide. `spec` is the query in numbers, if its
+    columns are known.
     """
     spec, inputs = spec or _shape(query), inputs_of(query, statistics)
     chooser = Chooser(
@@ -97,7 +100,7 @@ def plan(
         window=WindowRows(sum(each.rows for each in inputs), assumed=statistics is None),
         candidates=candidates(spec, query.names, inputs),
         reason=lambda chosen, able: "lowest cost per row",
-        shows_rows=False,  # each holds all live rows
+        shows_rows=False,  # every plan holds all live rows
     )
     if query.plan is None:
         return chooser.cheapest()
@@ -105,7 +108,7 @@ def plan(
 
 
 def inputs_of(query: JoinAggregate, statistics: Mapping[str, Statistics] | None) -> list[Statistics]:
-    """What each input is like, as told or as assumed."""
+    """The given statistics of each input; if none are given, the assumed ones."""
     if statistics is None:
         return assumed(_shape(query))
     if set(statistics) != set(query.names):
@@ -114,12 +117,12 @@ def inputs_of(query: JoinAggregate, statistics: Mapping[str, Statistics] | None)
 
 
 def _shape(query: JoinAggregate) -> Spec:
-    """As much of the query in numbers as can be known without columns."""
+    """The query in numbers, as far as it is known without columns."""
     inputs = tuple(Input(1, relation=isinstance(given, Relation)) for _, given in query.inputs)
     aggregates = tuple(Aggregate(FUNCTIONS[each.function]) for _, each in query.parsed_aggregates())
     return Spec(inputs, aggregates, int(query.every is not None))
 
 
 def open_plan(name: str, query: JoinAggregate, spec: Spec, **options: int) -> JoinOperator:
-    """The operator of the plan that is called so; `options` are the algorithm's."""
+    """Open the operator of the plan with this name. `options` are those of the algorithm."""
     return find_for(name, query.names, spec).open(spec, **options)

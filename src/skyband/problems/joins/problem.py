@@ -28,7 +28,7 @@ from skyband.problems.joins.session import JoinSession
 
 
 class Joins(Problem[JoinAggregate]):
-    """Groups of a join, each input of which has a window of its own."""
+    """Groups of a join; each input has its own window."""
 
     name = "joins"
     takes_part_of_answer = True
@@ -51,7 +51,7 @@ class Joins(Problem[JoinAggregate]):
             what = "a relation"
             if isinstance(given, StreamInput):
                 window = replace(given.window, every=query.every)
-                # A row's panes depend on when rows of other streams come.
+                # With several streams, a row's panes depend on when rows of other streams come.
                 apart = window.by_count and len(query.streams) > 1
                 what = f"a stream, {window if apart else in_panes(window)}"
             steps.append(Step(name, what))

@@ -20,7 +20,7 @@ from skyband.windows import Span, Window, parse_span
 if TYPE_CHECKING:
     from skyband.problems.joins.session import JoinSession
 
-ONE_INPUT = "rows"  # the name of an input that was given none
+ONE_INPUT = "rows"  # the name of a single input if the user gives none
 MOST_INPUTS = 8
 MOST_AGGREGATES = 60
 
@@ -117,7 +117,7 @@ def _check_inputs(inputs: Any) -> tuple[tuple[str, StreamInput | Relation], ...]
 
 
 def _texts(option: str) -> Callable[[object], tuple[str, ...]]:
-    """The check of an option that takes one text or several."""
+    """Make the check of an option that takes a text or a list of texts."""
 
     def check_texts(given: object) -> tuple[str, ...]:
         found = query.several(given)
@@ -132,7 +132,7 @@ def _texts(option: str) -> Callable[[object], tuple[str, ...]]:
 
 
 def _text(option: str) -> Callable[[object], str | None]:
-    """The check of an option that takes a text, or None."""
+    """Make the check of an option that takes a text or None."""
 
     def check_text(given: object) -> str | None:
         if given is not None and (not isinstance(given, str) or not given.strip()):
@@ -321,7 +321,7 @@ class JoinAggregate(Query):
 
     @property
     def algorithm(self) -> None:
-        """A snapshot is not bound to the plan that took it."""
+        """None: a session may continue a snapshot with another plan."""
         return None
 
     def parsed_aggregates(self) -> tuple[tuple[str, Aggregate], ...]:
@@ -338,7 +338,7 @@ class JoinAggregate(Query):
         return problem_of(self).open(self, schema, state)
 
     def schemas(self, schema: Mapping[str, pa.Schema] | pa.Schema) -> dict[str, pa.Schema]:
-        """The schema of each input, by name."""
+        """The schema of each input, by name; raises unless there is one for each."""
         given: Any = {self.names[0]: schema} if isinstance(schema, pa.Schema) and len(self.inputs) == 1 else schema
         if not isinstance(given, Mapping) or set(given) != set(self.names):
             got = ", ".join(given) if isinstance(given, Mapping) else type(given).__name__

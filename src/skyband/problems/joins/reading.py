@@ -1,4 +1,4 @@
-"""Rows of a join's inputs in numbers: times, cells and the arguments of aggregates."""
+"""Reads rows of a join's inputs into numbers: times, cells and the arguments of aggregates."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skyband.problems.joins.operator import UNMATCHED, Rows
 class Read(NamedTuple):
     """Rows of an input whose cells have no codes yet."""
 
-    rows: Rows  # the cell of each is 0, or UNMATCHED
-    keys: pa.RecordBatch  # the rows that match, with the columns that cells are combinations of, and at least one
+    rows: Rows  # the cell of each is 0 or UNMATCHED
+    keys: pa.RecordBatch  # the rows that are not UNMATCHED, with their key columns; it has at least one column
 
     @property
     def unmatched(self) -> int:
@@ -25,13 +25,13 @@ class Read(NamedTuple):
 
 
 class RowReader:
-    """Reads batches of the inputs; filters rows and evaluates arguments."""
+    """Reads batches: it filters rows and evaluates the arguments of aggregates."""
 
     def __init__(self, bound: BoundJoin, codes: JoinCodes) -> None:
         self._bound, self._codes = bound, codes
 
     def read(self, i: int, batch: pa.RecordBatch, time: Ints) -> Read:
-        """A batch of an input in numbers. Raises what is wrong with it, and remembers nothing."""
+        """Read a batch of an input. Raises if the batch is invalid; changes nothing."""
         source, n = self._bound.inputs[i], batch.num_rows
         kept = None if source.keep is None else source.keep.evaluate(batch)
         matchable = self._codes.inputs[i].matchable(batch)
@@ -49,7 +49,7 @@ class RowReader:
         return Read(Rows(time if source.on is not None else np.zeros(n, np.int64), cell, arguments, valid), used)
 
     def encode(self, i: int, read: Read) -> Rows:
-        """The same rows with codes for their cells, which are remembered."""
+        """Encode the cells of rows; new cells get codes."""
         rows, keys = read
         rows.cell[rows.cell != UNMATCHED] = self._codes.inputs[i].encode(keys)
         return rows

@@ -19,7 +19,7 @@ from skyband.problems.joins.operator import JoinOperator, Rows
 from skyband.problems.joins.query import JoinAggregate
 from skyband.problems.joins.reading import Read
 
-_NO_BATCH, _NO_TIMES = pa.record_batch([], names=[]), np.empty(0, np.int64)  # inputs have their own
+_NO_BATCH, _NO_TIMES = pa.record_batch([], names=[]), np.empty(0, np.int64)
 
 
 class JoinSession(Session):
@@ -47,7 +47,7 @@ class JoinSession(Session):
 
     @entry
     def read(self, batch: pa.RecordBatch, input: str) -> Arrivals:
-        """Rows of an input in numbers, for `push_rows`: they are put together with those of others first."""
+        """Read rows of an input into numbers, which the caller merges with those of others and gives to `push_rows`."""
         i = self._which(input)
         arrivals = self._read(rows_for(batch, self.schema[input]), i)
         self._changing = True
@@ -57,9 +57,9 @@ class JoinSession(Session):
     def push_rows(
         self, rows: Mapping[int, Rows | Read], order: Codes, read: Sequence[Arrivals] | None = None
     ) -> pa.Table:
-        """Take rows that are in numbers, by input, which arrive in this order of inputs.
+        """Take rows in numbers, by input. `order` has the input of each arrival.
 
-        `read` is what has been read since the last time, to be counted now; None: these rows, by someone else.
+        `read` has the batches read since the last call, which are counted now; None: someone else read these rows.
         """
         counted = Counters(rows_in=len(order) if read is None else sum(each.counted.rows_in for each in read))
         counted.rows_null_time = sum(each.counted.rows_null_time for each in read or ())
@@ -68,17 +68,17 @@ class JoinSession(Session):
 
     @entry
     def close_ahead(self, watermark: int) -> pa.Table:
-        """Close windows up to `watermark`, in ticks, that the end of the input closes in any case.
+        """Close windows up to `watermark`, in ticks, but only those that the end of the input closes in any case.
 
-        Nobody promises that all streams come this far. So a window that only the watermark would close stays open: of a
-        landmark, one without a new row; of changes, one that takes back the last rows.
+        It is not certain that all streams will come this far. So a window that only the watermark would close stays
+        open: a landmark window without a new row, or with changes a window that takes back the last rows.
         """
         operator = self._operator
         return self._closed(lambda: operator.advance(min(watermark, operator.last_end())))
 
     @property
     def schemas(self) -> dict[str, pa.Schema]:
-        """The columns of each input, by its name."""
+        """The schema of each input, by name."""
         return self._codec.schema
 
     @property

@@ -1,13 +1,13 @@
-"""Joins on Spark: the streams united, each row with the number of its input, and a session for all inputs per bucket.
+"""Joins on Spark: it unites the streams, tags each row with its input, and runs one session per bucket for all inputs.
 
-    rows of each stream ─ filter ─ union ─ add up, pack by bucket ─ one session per bucket ─ merge, per window
-    relations ─ collected ─ into every session
+    rows of each stream ─ filter ─ union ─ merge rows, pack by bucket ─ one session per bucket ─ merge, per window
+    relations ─ collect ─ into every session
 
-If it can, Spark adds up rows of batch DataFrames (`spark_panes.py`); Python adds up all others.
+If it can, Spark merges rows of batch DataFrames (`spark_panes.py`); Python merges all others.
 
-Rows that match must meet in one bucket; `distribution.py` decides how rows are distributed, and what remains to be
-merged. All buckets have the same watermark, so their answers for a window come in one micro-batch: merging needs no
-state.
+Matching rows must meet in one bucket; `distribution.py` decides how rows are distributed, and what remains to be
+merged. All buckets have the same watermark, so their answers for a window come in one micro-batch, and merging needs
+no state.
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ KEEP: Final = PREFIX + "keep"
 
 @dataclass(frozen=True)
 class JoinJob(BucketJob):
-    """What a worker has to know of a join."""
+    """What a worker needs to know about a join."""
 
-    query: JoinAggregate  # what a bucket is asked
-    columns: Names  # that the query reads of each stream, and what they are called on the way to Python
-    keys: Names  # those that cells are combinations of, and what they are called on the way to a bucket
-    arguments: dict[str, int]  # of aggregates: how many each stream has
+    query: JoinAggregate  # the query of a bucket
+    columns: Names  # the columns that the query reads of each stream, and their names on the way to Python
+    keys: Names  # the key columns of each stream, and their names on the way to a bucket
+    arguments: dict[str, int]  # the number of arguments of aggregates of each stream
     schemas: dict[str, pa.Schema]  # by input
     relations: dict[str, pa.Table]
-    panes: Panes | None = None  # how Spark has added up the rows; None: it has not
+    panes: Panes | None = None  # how Spark has merged the rows; None: it has not
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> BucketOfJoins:
         codec = JoinsCodec(self.query, self.schemas, external_clock=external_clock)
@@ -93,24 +93,24 @@ class JoinJob(BucketJob):
 
     @property
     def in_any_order(self) -> bool:
-        """With a slide it matters only which windows a row is in: aggregates are exact in any order."""
+        """With a slide, only the windows of a row matter: aggregates are exact in any order."""
         return self.by_pane
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """A join over certain streams. Mistakes in it are found when it is made, before Spark runs anything."""
+    """A join over certain streams. Making it raises for mistakes, before Spark runs anything."""
 
     job: JoinJob
     bound: BoundJoin
     how: Partitioning | None
     streams: dict[str, DataFrame]
-    tagged: dict[str, dict[str, Column]]  # by stream: what a row is in the union of all of them
+    tagged: dict[str, dict[str, Column]]  # by stream: its columns in the union of all streams
     merge: Merge | None
     merged_type: StructType
 
     def projection(self, tagged: Mapping[str, Column], tie: Column | None = None) -> InputProjection:
-        """Over rows of which these are the columns; `tie` is needed where the order of rows matters."""
+        """The projection over rows with these columns. `tie` is needed if the order of rows matters."""
         return InputProjection(
             self.job,
             columns=lambda buckets: [*_columns(tagged, self.job, buckets), *([] if tie is None else [tie])],
@@ -120,16 +120,16 @@ class Resolved:
         )
 
     def of_panes(self, buckets: int) -> DataFrame:
-        """What buckets take, where Spark adds up rows."""
+        """The rows that buckets take if Spark merges them."""
         rows = {name: df.where(self.tagged[name][KEEP]) for name, df in self.streams.items()}
         meeting = {name: self.tagged[name][KEY] for name in rows if self.how is not None and self.how.columns[name]}
         return of_panes(rows, self.bound, self.job, meeting, buckets)
 
 
 def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
-    """Aggregates by group over a join of the streams of `data`, all batch or all streaming, and its relations.
+    """Aggregate by group over a join of the streams of `data`, all batch or all streaming, and its relations.
 
-    A streaming result is written in append mode if its answers are final, and else in update mode.
+    Write a streaming result in append mode if the query emits whole windows, and otherwise in update mode.
     """
     join = resolve(data, query)
     if join.job.panes is not None:
@@ -157,7 +157,7 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
             "On Spark the windows of a join measure a column: give each window on='…'. Windows of arrivals work in one "
             "process, over Arrow data."
         )
-    # Without a slide every row moves the windows, also one that is filtered out.
+    # Without a slide, every row moves the windows, even one that the filter drops.
     filters = {source.name: _filter(source) for source in bound.inputs if not source.is_relation and query.every}
     needed = {
         source.name: _needed(source, query, filtered=source.keep is not None and filters.get(source.name) is None)
@@ -183,7 +183,7 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
 
 
 def merger(job: JoinJob, query: JoinAggregate, *, adds_up: bool) -> Merge:
-    """Whole windows from what buckets say of each."""
+    """Make the function that merges the buckets' answers into whole windows."""
 
     def merge(answers: pa.Table) -> pa.Table:
         return GroupsOutput(query, bind(query, job.schemas)).merged(answers, adds_up=adds_up)
@@ -192,17 +192,17 @@ def merger(job: JoinJob, query: JoinAggregate, *, adds_up: bool) -> Merge:
 
 
 def _filter(source: BoundInput) -> Column | None:
-    """What Spark can evaluate of an input's filter: all of it, or with a function of the user's nothing."""
+    """An input's filter as a Spark column; None if there is no filter, or if it calls a user's function."""
     return None if source.keep is None or source.keep.spark_sql is None else sf.expr(source.keep.spark_sql)
 
 
 def _after(given: StreamInput | Relation, filtered: Column | None) -> StreamInput | Relation:
-    """An input as a bucket sees it: Spark has filtered a stream already."""
+    """An input as a bucket sees it, without the filter if Spark has applied it."""
     return StreamInput(given.window) if isinstance(given, StreamInput) and filtered is not None else given
 
 
 def _inputs(data: Mapping[str, Any], query: JoinAggregate) -> tuple[dict[str, DataFrame], dict[str, pa.Table]]:
-    """The streams, and the relations as tables."""
+    """Split the inputs into streams and relations; relations are collected into tables."""
     if set(data) != set(query.names):
         raise InvalidInput(f"Give the rows of each input by its name: {', '.join(query.names)}; got {', '.join(data)}.")
     streams = {name: data[name] for name, _ in query.streams}
@@ -244,7 +244,7 @@ def _needed(source: BoundInput, query: JoinAggregate, *, filtered: bool) -> list
 
 
 def _crossing(streams: Mapping[str, DataFrame], bound: BoundJoin, needed: Mapping[str, list[str]]) -> Names:
-    """The columns of each stream on the way to Python; that of its times has the same name in all."""
+    """The names of each stream's columns on the way to Python. The time column has the same name in all streams."""
     on = {source.name: source.on for source in bound.inputs if not source.is_relation}
     kinds = {
         name: {column: streams[name].schema[column].dataType.json() for column in needed[name] if column != on[name]}
@@ -262,7 +262,7 @@ def _tagged(
     filters: Mapping[str, Column | None],
     how: Partitioning | None,
 ) -> dict[str, dict[str, Column]]:
-    """The columns of each stream's rows in the union of all streams; one that only others have is null."""
+    """The columns of each stream in the union of all streams. A column that only other streams have is null."""
     types = {
         called: streams[name].schema[column].dataType
         for name, mine in columns.items()
@@ -292,7 +292,7 @@ def _tagged(
 
 
 def _comparable(kind: pa.DataType, column: str) -> Column:
-    """A column whose equal values are hashed alike, whichever stream they are of."""
+    """A column whose equal values have the same hash in every stream."""
     return quoted(column).cast(LongType()) if pa.types.is_integer(kind) else quoted(column)
 
 
@@ -305,7 +305,7 @@ def _job(
     relations: Mapping[str, pa.Table],
     how: Partitioning | None,
 ) -> JoinJob:
-    """Of `query`, `asked` is what is left once Spark has filtered."""
+    """Make the job. `asked` is what is left of `query` once Spark has filtered."""
     schemas = {
         source.name: pa.schema([source.schema.field(column) for column in needed[source.name]])
         if source.name not in relations

@@ -1,11 +1,11 @@
-"""Rows of batch DataFrames, added up by Spark before they go to a bucket: one for each pane, cell and set of missing
+"""Lets Spark merge rows of batch DataFrames before they go to a bucket: one for each pane, cell and set of missing
 arguments.
 
     rows of each stream ─ arguments, pane ─ union ─ group by pane and cell ─ to their buckets
 
-Streams of which all is a sum of whole numbers, an extreme or a count are added up; of others every row goes on, as it
-does where Spark cannot evaluate an argument. (A micro-batch of a stream cannot be added up
-so: docs/reference/joins.md.)
+Spark merges the rows of a stream if all aggregates of its columns are sums of whole numbers, extremes or counts, and if
+Spark can evaluate their arguments. Other rows go on one by one. A micro-batch of a stream cannot be merged like this:
+see docs/reference/joins.md.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from skyband.problems.joins.spark_rows import INPUT, TIME, VALID, Names, argumen
 if TYPE_CHECKING:
     from skyband.problems.joins.spark import JoinJob
 
-UNMATCHED: Final = -1  # as VALID: a null among the columns that are joined
-HALF: Final = 32  # bits
-HIGH, LOW = "_high", "_low"  # halves of a sum, which no number of rows makes too large for 64 bits
+UNMATCHED: Final = -1  # the VALID of a row with a null in a join column
+HALF: Final = 32  # the bits of half an int64
+HIGH, LOW = "_high", "_low"  # the sums of both halves, which fit in 64 bits for any number of rows
 
 
 @dataclass(frozen=True)
 class Panes:
-    """What becomes of the arguments of each stream."""
+    """How the arguments of each stream are merged."""
 
-    added_up: tuple[str, ...]  # streams whose rows become one
-    ways: dict[str, tuple[int, ...]]  # by stream and argument; a row that stays alone is its own extreme
-    names: Names  # by stream and argument: its column, shared by those of one way
+    added_up: tuple[str, ...]  # the streams whose rows are merged
+    ways: dict[str, tuple[int, ...]]  # by stream: how to merge each argument; a row by itself is its own extreme
+    names: Names  # by stream and argument: its column, which arguments of the same way share
 
     @property
     def columns(self) -> dict[str, int]:
-        """All of them, and the way of each."""
+        """All columns of arguments, and how each is merged."""
         return {
             called: self.ways[stream][int(number)]
             for stream, mine in self.names.items()
@@ -61,14 +61,14 @@ class Panes:
 
     @property
     def sums(self) -> list[str]:
-        """Those that are added up."""
+        """The columns that are added up."""
         return [name for name, way in self.columns.items() if way == ADDED]
 
 
 def panes_of(
     query: JoinAggregate, bound: BoundJoin, streams: Mapping[str, DataFrame], filters: Mapping[str, Column | None]
 ) -> Panes | None:
-    """How Spark adds up the rows of batch DataFrames; None: it cannot, or there is nothing to add up."""
+    """How Spark merges the rows of batch DataFrames; None if it cannot, or if there is nothing to merge."""
     sources = [source for source in bound.inputs if not source.is_relation]
     if not bound.every or any(df.isStreaming or not _can_evaluate(df) for df in streams.values()):
         return None
@@ -92,21 +92,21 @@ def panes_of(
 
 
 def _can_evaluate(df: DataFrame) -> bool:
-    """Does Spark say so when whole numbers do not fit? Else it would go on with others."""
+    """Does Spark raise an error if a whole number overflows? Without ANSI mode it would continue with a wrong one."""
     return str(df.sparkSession.conf.get("spark.sql.ansi.enabled")).lower() == "true"
 
 
 def _merges(kind: DataType) -> bool:
-    """Are there values that Spark takes for one, but we do not?"""
+    """Does Spark treat different values of this type as equal, as with some collations?"""
     return isinstance(kind, StringType) and kind != StringType()
 
 
 def of_panes(
     streams: Mapping[str, DataFrame], bound: BoundJoin, job: JoinJob, meeting: Mapping[str, Column], buckets: int
 ) -> DataFrame:
-    """What buckets take, from the rows of streams: rows with weights.
+    """Make the rows with weights that buckets take.
 
-    Those of a stream that agree in `meeting` must meet in a bucket; where it says nothing, any may be apart.
+    Rows of a stream that agree in its column of `meeting` must meet in a bucket; without one they may go to any.
     """
     panes = job.panes
     assert panes is not None
@@ -146,7 +146,7 @@ def _added_up(rows: DataFrame, panes: Panes) -> DataFrame:
 
 
 def _pane(source: BoundInput, bound: BoundJoin) -> Column:
-    """The earliest time that is in the same windows as a row."""
+    """The earliest time in the same windows as a row."""
     every, whole, time = sf.lit(bound.every), pa.types.is_integer(bound.time_type), quoted(str(source.on))
     ticks = time.cast("long") if whole else sf.unix_micros(time)
     since = sf.pmod(ticks, every)  # a window ended
@@ -168,7 +168,7 @@ def _valid(source: BoundInput) -> Column:
 
 
 def _keys(job: JoinJob, name: str, streams: Mapping[str, DataFrame]) -> dict[str, Column]:
-    """The columns of cells; those that only other streams have are null."""
+    """The key columns; those that only other streams have are null."""
     types = {
         called: streams[stream].schema[column].dataType
         for stream, mine in job.keys.items()
@@ -185,7 +185,7 @@ def _arguments(panes: Panes, source: BoundInput) -> dict[str, Column]:
 
 
 def of_all(mine: Mapping[str, Column], types: Mapping[str, DataType | str]) -> dict[str, Column]:
-    """The columns of all streams for rows of one: those that only others have are null."""
+    """The columns of all streams for rows of one stream; those that only others have are null."""
     return {called: mine.get(called, sf.lit(None)).cast(kind) for called, kind in types.items()}
 
 
@@ -193,7 +193,7 @@ def of_all(mine: Mapping[str, Column], types: Mapping[str, DataType | str]) -> d
 
 
 class PaneGatherer(Gatherer):
-    """From rows that Spark has added up to what a session takes."""
+    """Converts rows that Spark has merged to the rows that a session takes."""
 
     _job: JoinJob
 
@@ -220,15 +220,15 @@ class PaneGatherer(Gatherer):
 
 
 def _numbers(table: pa.Table, name: str) -> Ints:
-    """A column in 64 bits; 0 where there is no value."""
+    """A column as int64, or the bits of float64; 0 for null."""
     column = pc.fill_null(table.column(name), 0).combine_chunks().to_numpy(zero_copy_only=False)
     if column.dtype == np.float64:
-        return (column + 0.0).view(np.int64)  # of the two zeros one
+        return (column + 0.0).view(np.int64)  # -0.0 becomes 0.0
     return column.astype(np.int64, copy=False)
 
 
 def _with_sums(table: pa.Table, totals: Mapping[str, tuple[Ints, Ints]]) -> pa.Table:
-    """The rows with these sums, given in halves. A row whose sum has more than 64 bits becomes several rows."""
+    """Add columns with these sums, given in halves. A row whose sum exceeds 64 bits becomes several rows."""
     fits = np.ones(table.num_rows, bool)
     columns = {}
     for name, (high, low) in totals.items():
@@ -251,7 +251,7 @@ def _with_sums(table: pa.Table, totals: Mapping[str, tuple[Ints, Ints]]) -> pa.T
 
 
 def _pieces(weight: int, sums: list[int]) -> list[tuple[int, ...]]:
-    """Rows of this weight and with these sums, together, of which each number has 64 bits.
+    """Split a row into rows whose weights and sums add up to these, and whose numbers fit in 64 bits.
 
     >>> _pieces(3, [3 * 2**62 + 1, 6])
     [(1, 4611686018427387904, 2), (1, 4611686018427387904, 2), (1, 4611686018427387905, 2)]

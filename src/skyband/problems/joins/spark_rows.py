@@ -1,8 +1,8 @@
-"""Rows of a join on their way to a bucket: filtered, in numbers, and added up before the shuffle.
+"""Prepares rows of a join for their buckets: it filters them, converts them to numbers and merges them.
 
-On a stream, Spark's own aggregation would keep state of its own, and cannot be had within a micro-batch alone. So rows
-cross to Python first, and what goes on to a bucket is a row for each pane, cell and partition where that is exact: its
-keys, the sums or extremes of its arguments, and how many rows it stands for.
+On a stream, Spark's own aggregation would keep state of its own; it cannot aggregate within a micro-batch alone. So
+rows cross to Python first. If that is exact, Python merges the rows of each pane, cell and partition into one before
+the shuffle. Such a row has the keys, the sums or extremes of the arguments, and the number of rows it stands for.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ TIME: Final = PREFIX + "time"
 VALID: Final = PREFIX + "valid"
 
 Bucket = npt.NDArray[np.int32]
-Names = dict[str, dict[str, str]]  # by stream: its columns, and what they are called among those of all
+Names = dict[str, dict[str, str]]  # by stream: its columns, and their names in the union of all streams
 
 
 def shared(types: Mapping[str, Mapping[str, str]], prefix: str) -> Names:
-    """Names for columns of several streams, whose types are given: what goes from process to process costs by the
-    column, so streams share those of one type.
+    """Name the columns of several streams, given their types, so that streams share columns of the same type: each
+    column costs time on the way between processes.
 
     >>> shared({"a": {"x": "long", "y": "long"}, "b": {"z": "long", "s": "string"}}, "_")
     {'a': {'x': '_0', 'y': '_1'}, 'b': {'z': '_0', 's': '_2'}}
@@ -68,7 +68,7 @@ def argument(number: int) -> str:
 
 
 def by_input(rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:
-    """The rows of each input."""
+    """Split rows by their input."""
     source = rows.column(INPUT).to_numpy()
     for i in np.unique(source).tolist():
         mine = source == i
@@ -76,7 +76,7 @@ def by_input(rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:
 
 
 def with_all(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows of one stream with the columns that only other streams have, where they are null."""
+    """Add the columns that only other streams have, with nulls."""
     for field in schema:
         if field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
@@ -84,7 +84,7 @@ def with_all(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 class JoinGatherer(Gatherer):
-    """From rows of the streams to numbers, as many as have to be told apart."""
+    """Converts rows of the streams to numbers, and merges them if it can."""
 
     _job: JoinJob
 
@@ -108,12 +108,12 @@ class JoinGatherer(Gatherer):
             if self._job.by_pane:
                 self._count(i, part, tally)
         rows = pa.concat_tables(parts)
-        if not self._job.in_any_order:  # then there are as many as before
+        if not self._job.in_any_order:  # then no rows were merged, so they can return to their order
             rows = rows.take(np.argsort(np.argsort(table.column(INPUT).to_numpy(), kind="stable")))
         return rows, tally
 
     def _in_numbers(self, i: int, table: pa.Table) -> tuple[pa.Table, int]:
-        """The rows of one input, and how many of them match nothing."""
+        """Convert the rows of one input. Returns them, and how many match nothing."""
         source = self._bound.inputs[i]
         names, schema = self._job.columns[source.name], self._job.schemas[source.name]
         batch = whole_batch(table.select(list(names.values())).rename_columns(list(names)).cast(schema))
@@ -121,7 +121,7 @@ class JoinGatherer(Gatherer):
         rows = self._reader.encode(i, read)
         extra = {name: table.column(name).to_numpy() for name in (TIE, BUCKET) if name in table.column_names}
         if self._job.by_pane and read.unmatched:
-            matched = rows.cell != UNMATCHED  # others would only move a clock, and Spark has that
+            matched = rows.cell != UNMATCHED  # other rows only move the clock, and Spark moves it itself
             rows, extra = rows.part(matched), {name: column[matched] for name, column in extra.items()}
         ways = self._as_one[i]
         if ways is not None and len(rows.time):
@@ -130,7 +130,7 @@ class JoinGatherer(Gatherer):
         return self._written(i, rows, extra), read.unmatched
 
     def _as_few(self, i: int, rows: Rows, ways: tuple[int, ...], bucket: Bucket | None) -> tuple[Rows, Bucket | None]:
-        """Rows with weights, and their buckets."""
+        """Merge rows into rows with weights. Returns them and their buckets."""
         size, every = self._bound.inputs[i].size, self._bound.every
         if bucket is None:
             return one_for_each_pane(rows, ways, size, every), None
@@ -139,22 +139,21 @@ class JoinGatherer(Gatherer):
         if (of_cell[rows.cell] == bucket).all():
             few = one_for_each_pane(rows, ways, size, every)
             return few, of_cell[few.cell]
-        # A cell is in several buckets. In a batch each has its rows in order of their times, and would take them for
-        # late if they came among those of another.
+        # A cell is in several buckets. Each bucket needs its rows in order of time, or it would take some for late.
         which = np.unique(bucket)
         parts = [one_for_each_pane(rows.part(bucket == each), ways, size, every) for each in which]
         few = Rows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         return few, np.repeat(which, [len(part.time) for part in parts])
 
     def _count(self, i: int, rows: pa.Table, tally: Tally) -> None:
-        """Some of these rows may turn out to be late."""
+        """Count the rows of each pane, because they may turn out to be late."""
         shape = shape_of(self._bound.inputs[i].size, self._bound.every)
         ends, counted = pane_tally(times_of(rows.column(TIME)), rows.column(WEIGHT).to_numpy(), shape)
         tally.ends, tally.rows = np.append(tally.ends, ends), np.append(tally.rows, counted)
 
     def _written(self, i: int, rows: Rows, extra: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
         n, name = len(rows.time), self._bound.inputs[i].name
-        # A row that matches nothing stands for none.
+        # A row that matches nothing has weight 0.
         weight = (rows.cell != UNMATCHED).astype(np.int64) if rows.weight is None else rows.weight
         columns = {
             INPUT: pa.array(np.full(n, i, np.int32)),
@@ -171,7 +170,7 @@ class JoinGatherer(Gatherer):
 
 
 class BucketOfJoins(JoinSession):
-    """A join session that takes the rows of all its streams at once, in numbers."""
+    """A join session that takes rows of all its streams at once, in numbers."""
 
     def __init__(
         self, codec: JoinsCodec, state: bytes | None, plan: Plan, keys: Names, arguments: Mapping[str, int]
@@ -180,7 +179,7 @@ class BucketOfJoins(JoinSession):
         self._keys, self._arguments = keys, arguments
 
     def push(self, rows: Any, input: str | None = None) -> pa.Table:
-        """Of an input that is named, rows as they are; else rows of all streams."""
+        """Push plain rows of a named input, or rows of all streams in numbers."""
         if input is not None:
             return super().push(rows, input)
         table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
@@ -190,7 +189,7 @@ class BucketOfJoins(JoinSession):
     def _in_numbers(self, i: int, table: pa.Table) -> Read:
         name = self.query.names[i]
         names, weight = self._keys[name], table.column(WEIGHT).to_numpy()
-        # With a column that is always there: without any a batch has no rows.
+        # With INPUT, because a batch without columns would have no rows.
         keys = whole_batch(table.select([INPUT, *names.values()]).rename_columns([INPUT, *names]))
         numbers = [table.column(argument(a)).to_numpy() for a in range(self._arguments[name])]
         rows = Rows(

@@ -40,11 +40,11 @@ from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
 
 Schemas = Mapping[str, pa.Schema]
 
-RANKING: Final = ("order", "limit", "qualify", "offset")  # clauses that rank
+RANKING: Final = ("order", "limit", "qualify", "offset")  # the clauses that rank
 
 
 def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
-    """The statement as a `JoinAggregate`. `schemas` by alias."""
+    """Turn the statement into a `JoinAggregate`. `schemas` are those of its inputs, by alias."""
     statement.check_exact("Aggregates are exact")
     for item in statement.items:
         if (call := unknown_function(item.tree)) is not None:
@@ -56,7 +56,7 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
 
 
 def _groups_of(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
-    """The groups, perhaps the best of them, and the columns of the query's own answer."""
+    """The query for all groups or the best of them, and the columns of its own answer."""
     aggregates = Aggregates(statement, schemas, [column.unnest() for column in _groups(statement)])
     having, ranking = statement.take("having"), _ranking(statement)
     if having is not None and isinstance(having.this.unnest(), exp.AggFunc):
@@ -93,7 +93,7 @@ def _groups_of(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Sc
 
 
 def _ranks_as_lines(statement: Statement) -> bool:
-    """Are groups ranked for each value of a column, or do equal ones share a rank?"""
+    """Does the statement rank groups for each value of a column, or give equal groups the same rank?"""
     qualify, limit = statement.select.args.get("qualify"), statement.select.args.get("limit")
     windows = [] if qualify is None else list(qualify.find_all(exp.Window))
     if any(one.args.get("partition_by") or not isinstance(one.this, exp.RowNumber) for one in windows):
@@ -102,7 +102,7 @@ def _ranks_as_lines(statement: Statement) -> bool:
 
 
 def _ranked_as_lines(statement: Statement, schemas: Schemas) -> QuerySpec:
-    """The groups of a window as lines, which are ranked as rows are. As always, a group without a value comes last."""
+    """A query for all groups, whose lines another query ranks as rows. A group without a value comes last."""
     found: dict[exp.Expr, str] = {}
     taken = {*LEAD, *BOUNDS}
 
@@ -135,7 +135,7 @@ def _ranked_as_lines(statement: Statement, schemas: Schemas) -> QuerySpec:
 
 
 def _nulls_last(tree: exp.Expr) -> exp.Expr:
-    """The same with NULLS LAST wherever nothing is said of nulls."""
+    """Add NULLS LAST wherever the statement does not place nulls."""
     tree = tree.copy()
     for one in tree.find_all(exp.Ordered):
         one.set("nulls", one.args.get("nulls") or exp.var("LAST"))
@@ -143,7 +143,7 @@ def _nulls_last(tree: exp.Expr) -> exp.Expr:
 
 
 def _ranking(statement: Statement) -> Ranking:
-    """How groups are ranked, as far as it is said; k is 0 where all are shown."""
+    """How the statement ranks groups; k is 0 if it shows all of them."""
     if statement.take("qualify") is not None:
         return ranking_of(statement, several=True)
     order, limit = statement.take("order"), statement.take("limit")
@@ -156,7 +156,7 @@ def _ranking(statement: Statement) -> Ranking:
 
 
 def bounds_of(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.Expr]:
-    """The bounds of the windows by what the answer has of them."""
+    """Expressions for `window_start` and `window_end` over the columns of the answer."""
     end: exp.Expr = exp.column("window_end")
     windows = [given.window for given in inputs.values() if isinstance(given, StreamInput)]
     asked = next((one for item in statement.items if (one := bound_in(item.tree, BOUNDS[0])) is not None), None)
@@ -168,7 +168,7 @@ def bounds_of(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.
 
 
 def _without_filters(statement: Statement) -> Statement:
-    """The same with SUM(CASE WHEN c THEN x END) for SUM(x) FILTER (WHERE c)."""
+    """Rewrite SUM(x) FILTER (WHERE c) as SUM(CASE WHEN c THEN x END)."""
 
     def write(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Filter):
@@ -190,7 +190,7 @@ def _without_filters(statement: Statement) -> Statement:
 def rows_of(
     statement: Statement, query: JoinAggregate, schemas: Schemas, filters: Mapping[str, list[exp.Expr]]
 ) -> dict[str, Rows]:
-    """The rows of each input that the query takes: those that meet the conditions, before there is a window."""
+    """The rows of each input that enter its window: those that meet the conditions."""
     rows = {}
     for one in statement.inputs:
         check_conditions(statement, filters[one.alias], schemas[one.alias])
@@ -199,13 +199,13 @@ def rows_of(
 
 
 def output_of(statement: Statement, query: JoinAggregate, schemas: Schemas, rows: Mapping[str, Rows]) -> pa.Schema:
-    """The columns of the query's answer over these rows of its inputs."""
+    """The columns of the query's answer over these rows."""
     narrow = {alias: only(schemas[alias], each.columns or ()) for alias, each in rows.items()}
     return statement.attempt(lambda: answer_schema(query, narrow))
 
 
 def _needed_of(statement: Statement, query: JoinAggregate, alias: str, schemas: Schemas) -> tuple[str, ...]:
-    """The columns of an input that the query reads; of one that is only counted, all."""
+    """The columns of an input that the query reads; all of them if it only counts rows."""
     parts = [part for name in ("group", "having", "order", "qualify") if (part := statement.take(name))]
     trees = [*(item.tree for item in statement.items), *parts, *statement.conditions, *statement.kept]
     given = dict(query.inputs)[alias]
@@ -219,7 +219,7 @@ def _groups(statement: Statement) -> list[exp.Expr]:
 
 
 def _counted(statement: Statement) -> list[exp.Expr]:
-    """What stands in COUNT(DISTINCT …), with columns in it."""
+    """The expressions over columns in COUNT(DISTINCT …)."""
     trees = [*(item.tree for item in statement.items), statement.select, *statement.kept]
     counts = [count for tree in trees for count in tree.find_all(exp.Count) if isinstance(count.this, exp.Distinct)]
     found = [count.this.expressions[0] for count in counts if len(count.this.expressions) == 1]
@@ -227,7 +227,7 @@ def _counted(statement: Statement) -> list[exp.Expr]:
 
 
 class Aggregates:
-    """The aggregates of a statement and what it groups by, each once, with the name it has in the answer."""
+    """The aggregates and grouping columns of a statement, each once, with their names in the answer."""
 
     def __init__(self, statement: Statement, schemas: Schemas, groups: Iterable[exp.Expr]) -> None:
         self._statement, self._schemas = statement, schemas
@@ -235,12 +235,12 @@ class Aggregates:
         keys = [(column.table, column.name) for column in self.groups]
         names = group_names(keys, set())
         self._names = dict(zip(keys, names, strict=True))
-        self.texts: dict[str, str] = {}  # of the aggregates, by name
+        self.texts: dict[str, str] = {}  # the aggregates by name
         self._known: dict[exp.Expr, str] = {}
-        self.number: exp.Expr | None = None  # ROW_NUMBER() OVER (…), where that ranks
+        self.number: exp.Expr | None = None  # ROW_NUMBER() OVER (…), if the statement ranks by it
         taken = {*LEAD, *names, *(column for _, column in keys)}
         for item in statement.items:
-            # An aggregate by itself is called what the statement calls it.
+            # An item that is just an aggregate has the name that the statement gives it.
             if isinstance(item.tree, exp.AggFunc) and item.tree not in self._known:
                 self._add(item.tree, item.name, taken)
         elsewhere = [part for name in ("having", "order", "qualify") if (part := statement.take(name))]
@@ -270,7 +270,7 @@ class Aggregates:
             self._statement.attempt(lambda: bind_argument(read, schema), columns[0])
 
     def _text(self, aggregate: exp.Expr) -> str:
-        """An aggregate as the query writes it: with the inputs of its columns, if there is more than one."""
+        """An aggregate as text for the query: with the inputs of its columns, if there are several inputs."""
         several = len(self._statement.inputs) > 1
 
         def write(node: exp.Expr) -> exp.Expr:
@@ -281,7 +281,7 @@ class Aggregates:
         return rewritten(aggregate, write).sql(dialect="spark")
 
     def over_answer(self, tree: exp.Expr) -> exp.Expr:
-        """`tree` over the columns of the answer: aggregates and groups by their names there."""
+        """Rewrite an expression over the columns of the answer: aggregates and groups get their names there."""
 
         def expand(node: exp.Expr) -> exp.Expr:
             if self.number is not None and node.unnest() == self.number:
@@ -304,7 +304,7 @@ class Aggregates:
 
 
 def _ordered(statement: Statement, key: Key, aggregates: Aggregates) -> str:
-    """A part of ORDER BY as the query writes it."""
+    """A sort key as text for the query."""
     if key.nulls is not None and key.nulls.name == "FIRST":
         statement.refuse("Groups without a value come last, so NULLS FIRST cannot be asked for", key.nulls)
     tree = aggregates.over_answer(key.tree).unnest()
@@ -312,7 +312,7 @@ def _ordered(statement: Statement, key: Key, aggregates: Aggregates) -> str:
 
 
 def conditions_of(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list[str], list[exp.Expr]]:
-    """Those on one input, by its alias, those that join two, and others on several."""
+    """Split the conditions: those on one input by its alias, join conditions, and others on several inputs."""
     filters: dict[str, list[exp.Expr]] = {one.alias: [] for one in statement.inputs}
     for join, one in zip(statement.joins, statement.inputs[1:], strict=True):
         if join.side:
@@ -322,7 +322,7 @@ def conditions_of(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list
     for condition in statement.conditions:
         statement.check_rows(condition)
         owners = owners_of(condition)
-        if len(owners) < 2:  # of none: it is true of all rows, or of none
+        if len(owners) < 2:  # without any column, it holds for all rows or for none
             filters[owners.pop() if owners else statement.inputs[0].alias].append(condition)
             continue
         if not sets_equal(condition):
@@ -335,13 +335,13 @@ def conditions_of(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list
 
 
 def sets_equal(condition: exp.Expr) -> bool:
-    """Does it set two columns equal?"""
+    """Does the condition set two columns equal?"""
     sides = condition.iter_expressions()
     return isinstance(condition, exp.EQ) and all(isinstance(side.unnest(), exp.Column) for side in sides)
 
 
 def _check_joined(statement: Statement, joined: list[set[str]]) -> None:
-    """Raise at an input that no condition connects with the first."""
+    """Refuse an input that no condition connects with the first."""
     first, *others = statement.inputs
     reached = {first.alias}
     for _ in others:
@@ -378,7 +378,7 @@ def inputs_of(statement: Statement, schemas: Schemas) -> tuple[dict[str, Any], s
 
 
 def _check_arrivals(statement: Statement, inputs: Mapping[str, Any]) -> None:
-    """Raise where windows of several streams count rows, and nothing puts these rows in one order."""
+    """Refuse windows of several streams that count rows, if no column orders these rows."""
     streams = [one for one in statement.inputs if isinstance(inputs[one.alias], StreamInput)]
     for one in streams:
         window = inputs[one.alias].window
@@ -393,7 +393,7 @@ def _check_arrivals(statement: Statement, inputs: Mapping[str, Any]) -> None:
 def shown_of(
     statement: Statement, output: pa.Schema, query: JoinAggregate, shown: list[tuple[str, exp.Expr]]
 ) -> tuple[Shown, ...]:
-    """First when, and the rank, unless only what is named is shown; then the SELECT list, in its order."""
+    """The columns shown: time and rank, unless the statement shows only named columns; then the SELECT list."""
     before = len(output.names) - len(query.group_by) - len(query.aggregates)
     lead = [] if statement.shows_only_what_is_named else output.names[:before]
     return shown_columns(lead, shown)

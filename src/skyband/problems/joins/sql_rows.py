@@ -1,8 +1,8 @@
 """SELECT … FROM a [WINDOW …] JOIN b [WINDOW …] ON …, without GROUP BY: the rows of a join of windows.
 
-Rows that agree in all columns that are read are one group, and are shown as often as they are counted. So any plan of
-the joins gives them, and they come and go as windows slide. Whatever ranks them, and what groups those that meet a
-condition on columns of several inputs, is asked of the rows that a closed window shows: see `dialect.lines`.
+Rows that agree in all columns that the statement reads form one group, which is shown as often as it has rows. So any
+plan of a join can answer. If the statement ranks the rows, or groups rows that meet a condition on columns of several
+inputs, another query does that with the rows that each closed window shows: see `dialect.lines`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ASKED: Final = ("group", "having", *RANKING)
 
 
 def matches(statement: Statement) -> bool:
-    """Does it ask for the rows of a join of windows, as they are or the best of them?"""
+    """Does the statement ask for rows of a join of windows, all of them or the best?"""
     streams = [one for one in statement.inputs if one.window is not None or statement.window is not None]
     if statement.is_grouped or statement.has_full_join or len(streams) < 2 or statement.select.args.get("having"):
         return False
@@ -53,7 +53,7 @@ def matches(statement: Statement) -> bool:
 
 
 def compares_inputs(statement: Statement) -> bool:
-    """Is there a condition on columns of several inputs, other than that two are equal?"""
+    """Has the statement a condition on columns of several inputs that is no join condition?"""
     return any(len(owners_of(each)) > 1 and not sets_equal(each) for each in statement.conditions)
 
 
@@ -62,8 +62,8 @@ def _is_asked(statement: Statement, clauses: tuple[str, ...]) -> bool:
 
 
 def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
-    """The statement as a `JoinAggregate` whose groups are its different rows, and perhaps what is asked of them.
-    `schemas` by alias."""
+    """Turn the statement into a `JoinAggregate` whose groups are the different rows, followed by a query about these
+    rows if need be. `schemas` are those of its inputs, by alias."""
     items = tuple(item for item in statement.items if not _is_shown_before(statement, item))
     statement = replace(statement, items=items)
     if statement.is_grouped or _is_asked(statement, _ASKED):
@@ -72,7 +72,7 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
 
 
 def _rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
-    """The rows as they are, and the columns of the query's own answer."""
+    """The query for all rows, and the columns of its own answer."""
     statement.check_exact("Joins are exact")
     filters, on, of_several = conditions_of(statement)
     trees = [*(item.tree for item in statement.items), *of_several, *statement.kept]
@@ -111,7 +111,7 @@ def _rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]
 
 
 def _asked_of_rows(statement: Statement, schemas: Schemas) -> QuerySpec:
-    """What ranks or groups the rows, asked of those that each window shows."""
+    """A query for all rows, followed by a query that ranks or groups the rows of each window."""
     clauses = {name: statement.select.args[name] for name in _ASKED if statement.select.args.get(name)}
     trees = [*(item.tree for item in statement.items), *clauses.values(), *statement.kept]
     columns = list(dict.fromkeys((column.table, column.name) for column in _columns(trees)))
@@ -152,7 +152,7 @@ def _columns(trees: list[exp.Expr]) -> list[exp.Column]:
 
 
 def _is_shown_before(statement: Statement, item: Item) -> bool:
-    """Is it a column that two inputs have by USING, which a star shows once?"""
+    """Is the item a column of USING that a star has shown already, from an earlier input?"""
     column = item.tree.unnest()
     for join, one in zip(statement.joins, statement.inputs[1:], strict=True):
         if item.is_starred and isinstance(column, exp.Column) and column.table == one.alias:

@@ -1,9 +1,11 @@
-"""Windows of arrivals of several streams: each holds the last so many rows of its own stream.
+"""The clock of windows of arrivals over several streams: each window has the last rows of its own stream.
 
-A moment is an arrival of any stream or, with a slide, every so many of them. A row goes when so many rows of its own
-stream have come behind it, and nobody knows which moment that will be. So the `last` of a row is a number of its own
-stream: that of the last arrival that it lives to see. What is numbered in different streams cannot be compared.
-(One stream alone has a `JoinClock`, to which the number of an arrival is its time: there all is known beforehand.)
+A moment is an arrival of any stream or, with a slide, every `every` of them. A row leaves when enough rows of its own
+stream have followed, and it is unknown at which moment that will be. So the `last` of a row is an arrival number of its
+own stream: the last arrival that it lives to see. Numbers of different streams cannot be compared.
+
+A single stream has a `JoinClock` instead, which takes the number of an arrival for its time: there everything is known
+beforehand.
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ from skyband.windows import FOREVER
 
 
 class ArrivalClock(LiveRows):
+    """Counts the arrivals of each stream."""
+
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec)
         self._every = max(1, spec.every)
-        self._came = np.zeros(len(spec.inputs), np.int64)  # by input: arrivals, of a relation none
-        self._answered = self._came.copy()  # of them, those that the last answer has seen
+        self._came = np.zeros(len(spec.inputs), np.int64)  # the arrivals of each input; 0 for a relation
+        self._answered = self._came.copy()  # how many of them the last answer has seen
 
     @property
     def closed(self) -> int:
@@ -37,7 +41,7 @@ class ArrivalClock(LiveRows):
         before, order = self.closed, input_of_each(batch)
         position = int(self._came.sum()) + np.arange(len(order))
         moments = (position // self._every + 1) * self._every
-        due = []  # by input: for each of its arrivals that no answer has seen, the moment at which one does
+        due = []  # for each input, and each of its arrivals that no answer has seen: the moment of the first that does
         for source, rows in enumerate(batch.rows):
             mine = moments[order == source]
             if rows is not None:
@@ -48,19 +52,19 @@ class ArrivalClock(LiveRows):
         return None if self.closed == before else self._move(before, due)
 
     def _wait(self, source: int, rows: Rows, moments: Ints) -> None:
-        """Put rows by until their moments come."""
+        """Let rows wait for their moments."""
         size, kept = self._spec.inputs[source].size, np.flatnonzero(rows.cell != UNMATCHED)
         last = np.full(len(kept), LATEST) if size >= FOREVER else self._came[source] + kept + (size - 1)
         self._waiting[source] = in_order(self._waiting[source], as_coming(moments[kept], last, rows, kept))
 
     def _move(self, before: int, due: list[Ints]) -> Moves:
-        """What comes and goes at the moments up to now."""
+        """The rows that come and leave at the moments up to now."""
         at = np.arange(before + self._every, self.closed + 1, self._every)
         seen = self._answered + np.stack([np.searchsorted(each, at, side="right") for each in due], axis=1)
         coming = self._come(self.closed)
         slots = self._enter(coming)
         going, lasts = self._leave(seen[-1] - 1)
-        # A row goes with the arrival behind its last one.
+        # A row leaves with the arrival after its last one.
         ends = [each[last + 1 - first] for each, last, first in zip(due, lasts, self._answered, strict=True)]
         self._answered = seen[-1]
         comes, goes = (
@@ -69,7 +73,7 @@ class ArrivalClock(LiveRows):
         )
         return Moves(tuple(coming), slots, comes, going, goes, seen - 1, at)
 
-    # -- no time closes a window, nor does the end of the input ----------------------------------------------------
+    # -- neither a watermark nor the end of the input closes a window ----------------------------------------------
 
     def close(self, watermark: int) -> Moves | None:
         return None
@@ -106,6 +110,6 @@ class ArrivalClock(LiveRows):
             waiting.within("start", waiting["start"], end, end)
             if given.size >= FOREVER:
                 continue
-            # A row goes with an arrival that is still to come, and not later than that of a whole window behind it.
+            # A row leaves with a later arrival, at most a whole window after it.
             live.within("last", live["last"], answered[source] - 1, answered[source] + given.size - 2)
             waiting.within("last", waiting["last"], answered[source] + given.size - 1, came[source] + given.size - 2)

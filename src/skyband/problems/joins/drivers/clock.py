@@ -1,8 +1,8 @@
-"""Which rows come and go, and when: the windows of all inputs, on one clock.
+"""The clock of a join: it turns the windows of all inputs into moments at which rows come and leave.
 
-A row is live from the moment it comes to its `last`, both included. With a slide, moments are the ends of windows: a
-row comes with the first window that holds it and is still open when it arrives. Without one, moments are arrivals.
-What late and closed mean is in docs/reference/semantics.md. All plans share this, and differ in what they do with it.
+A row is live from the moment at which it comes to its `last`, both included. With a slide, moments are the ends of
+windows: a row comes with the first window that holds it and is still open when it arrives. Without a slide, moments are
+arrivals. docs/reference/semantics.md defines late and closed. All plans share this clock.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from skyband.windows import FOREVER, Ticks
 
 
 class JoinClock(LiveRows):
+    """One clock for all inputs. With `coalesce`, it merges rows that come and leave together."""
+
     def __init__(self, spec: Spec, *, coalesce: bool = False) -> None:
         super().__init__(spec)
         self._as_one = tuple(spec.as_one(i) if coalesce else None for i in range(len(spec.inputs)))
-        # By input: windows have the same ends, but each input has its own size, and has come as far as its rows say.
+        # For each input: windows end together, but each input has its own size and its own progress.
         self._clocks = tuple(_clock_of(spec, source) for source in spec.inputs)
         self._arrivals = 0
 
@@ -47,7 +49,7 @@ class JoinClock(LiveRows):
     # -- with a slide ----------------------------------------------------------------------------------------------
 
     def _wait(self, batch: Batch) -> None:
-        """Put rows by until the first window that holds them closes."""
+        """Let rows wait until the first window that holds them closes."""
         for source, rows in enumerate(batch.rows):
             if rows is not None and len(rows.time):
                 new = self._in_time(source, rows)
@@ -56,8 +58,8 @@ class JoinClock(LiveRows):
                 self._waiting[source] = in_order(self._waiting[source], new)
 
     def _in_time(self, source: int, rows: Rows) -> Coming:
-        # What had closed when a row arrived is judged by its own input's watermark: whatever the batches, and however
-        # far the other inputs are.
+        # Whether a window had closed when a row arrived depends only on the watermark of its own input, so it depends
+        # neither on the batches nor on the other inputs.
         clock = self._clocks[source]
         now, last = clock.now_after(rows.time), clock.last_moments(rows.time)
         closed = clock.closed_after(now)
@@ -68,17 +70,17 @@ class JoinClock(LiveRows):
         return as_coming(clock.first_moments(rows.time[kept], closed[kept]), last[kept], rows, kept)
 
     def _watermark(self) -> int:
-        """What the slowest stream has reached."""
+        """The watermark of the slowest stream."""
         if self._spec.lateness >= FOREVER:
             return BEFORE
         slowest = min(
             clock.now for clock, source in zip(self._clocks, self._spec.inputs, strict=True) if not source.relation
         )
-        # A window of arrivals closes with its last one, not with the one behind it.
+        # A window of arrivals closes with its last arrival, not with the next one.
         return slowest - self._spec.lateness + self._spec.by_count if slowest > BEFORE else BEFORE
 
     def last_end(self) -> int:
-        """The end of the last window that holds a row; of windows from the start, of the last that holds a new one."""
+        """The end of the last window that holds a row; for landmark windows, of the last that holds a new row."""
         ends = [BEFORE]
         inputs = zip(self._spec.inputs, self._clocks, self._waiting, self.queues, strict=True)
         for source, clock, waiting, queue in inputs:
@@ -108,7 +110,7 @@ class JoinClock(LiveRows):
         )
 
     def _runs(self, source: int, rows: Coming) -> tuple[Ints, Ints]:
-        """The runs of open windows that hold a live row, or one of these."""
+        """The runs of open windows that hold a live row or one of these rows."""
         start, last = rows.start, rows.last
         if len(queue := self.queues[source]):
             start, last = (
@@ -118,7 +120,7 @@ class JoinClock(LiveRows):
         return runs(start, last, self._spec.every)
 
     def _shown(self, coming: list[Coming], target: int) -> Ints:
-        """The ends, up to `target`, of windows in which every input has rows: only they can have groups."""
+        """The ends, up to `target`, of windows in which every input has rows. Only these can have groups."""
         found = np.array([BEFORE]), np.array([target])
         for source, rows in enumerate(coming):
             found = in_both(found, self._runs(source, rows))
@@ -126,7 +128,7 @@ class JoinClock(LiveRows):
         return np.concatenate([np.zeros(0, np.int64), *pieces])
 
     def next_close(self) -> int | None:
-        """Of the earliest in which every input has rows; with changes, of the earliest in which a row comes or goes."""
+        """The end of the earliest window in which every input has rows; with changes, where a row comes or leaves."""
         if not self._spec.waits:
             return None
         if takes_back(self._spec.emit):
@@ -141,7 +143,7 @@ class JoinClock(LiveRows):
     # -- with each arrival -----------------------------------------------------------------------------------------
 
     def _arrive(self, batch: Batch) -> Moves:
-        """What comes and goes with each of these arrivals."""
+        """The rows that come and leave with each of these arrivals."""
         spec, order = self._spec, input_of_each(batch)
         places = [np.flatnonzero(order == source) for source in range(len(spec.inputs))]
         time = np.empty(len(order), np.int64)
@@ -166,7 +168,7 @@ class JoinClock(LiveRows):
         return Moves(tuple(coming), slots, tuple(comes), going, goes, self._by_input(now), at)
 
     def _arrived(self, source: int, rows: Rows, place: Ints, now: Ints) -> tuple[Coming, Ints]:
-        """The rows that are not too late, and which arrivals they are."""
+        """The rows that are not late, and the numbers of their arrivals in the batch."""
         last = self._clocks[source].last_moments(rows.time)
         in_time = last >= now[place]
         self.late += _counted(rows, ~in_time)
@@ -177,7 +179,7 @@ class JoinClock(LiveRows):
     # -- both ------------------------------------------------------------------------------------------------------
 
     def _by_input(self, now: Ints) -> Ints:
-        """The clock is the same for all."""
+        """`now` for every input, which is the same for all."""
         return np.broadcast_to(now[:, None], (len(now), len(self._clocks)))
 
     def state(self) -> Arrays:
@@ -206,7 +208,7 @@ class JoinClock(LiveRows):
             self._validate_lives(source, live, np.full(len(live["last"]), closed if clock.slides else now))
 
     def _validate_lives(self, source: int, rows: Saved, begins: Ints) -> None:
-        """Rows that wait, or live: none lives longer than its window has it."""
+        """Check waiting or live rows: none lives longer than its window."""
         self._validate_rows(source, rows)
         rows.promise(len(begins) == len(rows["last"]), "'start' and 'last' are not as many")
         clock = self._clocks[source]
@@ -222,19 +224,20 @@ class JoinClock(LiveRows):
 
 
 def _clock_of(spec: Spec, source: Input) -> WindowClock:
-    """Of one input. Where rows are counted, their numbers are given as times: a clock by value does."""
+    """The clock of one input. By count, rows have their numbers as times, so a clock by value serves both."""
     return WindowClock(Ticks(source.size, spec.every, spec.lateness, by_count=False))
 
 
 def _counted(rows: Rows, which: npt.NDArray[np.bool_]) -> int:
-    """How many rows these stand for."""
+    """How many rows these rows stand for."""
     return int(np.count_nonzero(which) if rows.weight is None else rows.weight[which].sum())
 
 
 def _moments(ends: list[Ints], every: int) -> tuple[Ints, Callable[[Ints], Ints]]:
-    """The ends of windows at which something is to be done, and a function that numbers them.
+    """The moments at which something happens, given the ends of windows; and a function that numbers them.
 
-    Where they are dense, those in between are moments, too, at which nothing happens: that costs less than to find out.
+    If they are dense, the ends between them are moments, too, although nothing happens there: that is cheaper than
+    leaving them out.
     """
     some = [each for each in ends if len(each)]
     if not some:

@@ -1,4 +1,4 @@
-"""The compiled loops that make one row of all rows that come and go together."""
+"""The compiled loops that merge rows that come and leave together."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from skyband.kernels.compiling import inlined, kernel
 from skyband.kernels.prefetching import prefetch
 from skyband.problems.joins.operator import ADDED, HIGHEST, LOWEST, LOWEST_FLOAT
 
-NONE = -1  # in a hash table: a free place
-AHEAD = 16  # rows
-SAMPLE, WORTH = 2048, 0.75  # rows are not coalesced if more than this share of them would stay
+NONE = -1  # a free place of a hash table
+AHEAD = 16  # how many rows ahead places are prefetched
+SAMPLE, WORTH = 2048, 0.75  # rows are not merged if, by a sample, more than this share of them would stay
 
 
 @kernel
 def coalesce(start, last, cell, arguments, valid, weight, ways, table):
-    """Move the coalesced rows to the front, in the order of their first rows; how many there are.
+    """Merge rows, and move the merged rows to the front, in the order of their first rows. Returns their number.
 
-    All rows stay as they are, and all are counted, if by a sample of them few would be saved.
+    If a sample shows that merging would save few rows, it changes nothing and returns the number of all rows.
     """
     n, mask, step, count, sampled = len(start), len(table) - 1, max(1, len(start) // SAMPLE), 0, 0
     for i in range(0, n, step):
@@ -29,7 +29,7 @@ def coalesce(start, last, cell, arguments, valid, weight, ways, table):
         sampled += 1
     if count == sampled:
         return n
-    # Of so many kinds of rows a sample would have so many twice; of all rows so many kinds would be there.
+    # Estimate the number of kinds of rows from the repeats in the sample, and from it how many rows would stay.
     kinds = sampled * sampled / (2.0 * (sampled - count))
     if kinds * (1.0 - math.exp(-n / kinds)) > WORTH * n:
         return n
@@ -56,7 +56,7 @@ def coalesce(start, last, cell, arguments, valid, weight, ways, table):
 
 @inlined
 def as_one(one, other, way):
-    """What becomes of an argument of two rows."""
+    """Merge the values of an argument of two rows."""
     if way == ADDED:
         return one + other
     if way == LOWEST:
@@ -71,7 +71,7 @@ def as_one(one, other, way):
 
 @inlined
 def first_place(start, cell, mask):
-    """Where to look first."""
+    """The place at which the search for a row begins."""
     mixed = np.uint64(start) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(cell)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
@@ -79,7 +79,7 @@ def first_place(start, cell, mask):
 
 @inlined
 def find(start, last, cell, valid, table, mask, i):
-    """Where in the hash table row i stands, or would."""
+    """The place of row i in the hash table, or the free place where it belongs."""
     at = first_place(start[i], cell[i], mask)
     while True:
         j = table[at]

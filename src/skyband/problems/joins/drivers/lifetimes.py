@@ -1,7 +1,7 @@
-"""Rows that wait for their first window, and live rows in the order in which they go.
+"""Rows that wait for their first window, and live rows in the order in which they leave.
 
-Rows that come and go together, of one cell and with the same values missing, can be one row with their sums or extremes
-and a weight: then state and work are a row for each cell and pane, however many rows there were.
+Rows of one cell that come and leave together, with the same values missing, can be merged into one row with a weight
+and their sums or extremes. Then state and work are one row for each cell and pane, however many rows came.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from skyband.core.operator import Ints
 from skyband.problems.joins.drivers.kernels import NONE, coalesce
 from skyband.problems.joins.operator import ADDED, Rows
 
-_MOST = 2.0**62  # no sum of values may reach it
+_MOST = 2.0**62  # no sum of values may reach this
 
 
 class Coming(NamedTuple):
-    """Rows of one input that wait, or come now."""
+    """Rows of one input that wait or come now."""
 
     start: Ints  # the first moment at which they are live
     last: Ints  # the last one
@@ -38,7 +38,7 @@ def nothing(arguments: int) -> Coming:
 
 
 def in_order(waiting: Coming, more: Coming) -> Coming:
-    """All of these, in order of `start`; of equal ones, in order of arrival."""
+    """Merge rows in order of `start`, then of arrival."""
     start = more.start
     ordered = not len(start) or bool(np.all(start[1:] >= start[:-1]))
     more = more if ordered else more.take(np.argsort(start, kind="stable"))
@@ -46,7 +46,7 @@ def in_order(waiting: Coming, more: Coming) -> Coming:
         return more
     if not len(more.start):
         return waiting
-    # Most rows come behind those that wait: only the others have to be moved.
+    # Most rows belong behind the waiting rows, so only the others are sorted.
     kept = int(np.searchsorted(waiting.start, more.start[0], side="right"))
     both = Coming(*(np.concatenate(columns) for columns in zip(waiting, more, strict=True)))
     if kept == len(waiting.start):
@@ -56,10 +56,10 @@ def in_order(waiting: Coming, more: Coming) -> Coming:
 
 
 def coalesced(rows: Coming, ways: tuple[int, ...]) -> Coming:
-    """One row for all that come and go together, of one cell and with the same values missing; `ways` says what becomes
-    of each argument.
+    """Merge the rows of a cell that come and leave together with the same values missing. `ways` tells how to merge
+    each argument.
 
-    The same rows, if few would be saved or a sum might not fit.
+    Returns the same rows if few would be saved, or if a sum might overflow.
     """
     n, added = len(rows.start), [a for a, way in enumerate(ways) if way == ADDED]
     largest = np.abs(rows.arguments[:, added].astype(np.float64)).max(initial=0.0)
@@ -75,7 +75,7 @@ def windows_of(time: Ints, size: int, every: int) -> tuple[Ints, Ints]:
 
 
 def one_for_each_pane(rows: Rows, ways: tuple[int, ...], size: int, every: int) -> Rows:
-    """The same, before anything is known of what is closed: rows of the same windows come and go together."""
+    """Merge rows before it is known which windows have closed: rows of the same windows come and leave together."""
     weight = np.ones(len(rows.time), np.int64) if rows.weight is None else rows.weight
     windows = windows_of(rows.time, size, every)
     some = coalesced(Coming(*windows, rows.cell.astype(np.int64), rows.arguments, rows.valid, weight), ways)
@@ -89,7 +89,7 @@ def one_for_each_pane(rows: Rows, ways: tuple[int, ...], size: int, every: int) 
 
 
 class ExpiryQueue:
-    """Live rows of one input, by their slots, the first to go first."""
+    """The slots of live rows of one input, in the order in which the rows leave."""
 
     def __init__(self) -> None:
         self._last = np.zeros(64, np.int64)
@@ -126,7 +126,7 @@ class ExpiryQueue:
         self._end += n
 
     def pop(self, before: int) -> tuple[Ints, Ints]:
-        """Take out the rows that go before this moment: their last moments, and their slots."""
+        """Remove the rows that leave before this moment. Returns their last moments and their slots."""
         gone = int(np.searchsorted(self.last, before))
         taken = slice(self._begin, self._begin + gone)
         self._begin += gone
@@ -145,11 +145,11 @@ class ExpiryQueue:
 
 
 class NumberPool:
-    """Small whole numbers to be taken and given back."""
+    """Hands out small whole numbers, and takes them back."""
 
     def __init__(self) -> None:
         self._free = np.zeros(0, np.int64)
-        self.limit = 0  # all numbers ever taken are below
+        self.limit = 0  # all numbers taken so far are below it
 
     def take(self, n: int) -> Ints:
         again = min(n, len(self._free))
@@ -164,16 +164,16 @@ class NumberPool:
 
 
 def runs(start: Ints, last: Ints, every: int) -> tuple[Ints, Ints]:
-    """The runs of windows, every so far apart, that hold a row: the ends of the first and last window of each run."""
+    """The runs of windows, `every` apart, that hold a row: the ends of the first and last window of each run."""
     if not len(start):
         return start, last
     reach = np.maximum.accumulate(last)
-    breaks = np.flatnonzero(start[1:] - every > reach[:-1])  # nothing can be added to the latest time
+    breaks = np.flatnonzero(start[1:] - every > reach[:-1])  # reach + every could overflow
     return start[np.concatenate([[0], breaks + 1])], reach[np.concatenate([breaks, [len(start) - 1]])]
 
 
 def in_both(a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
-    """The runs that are in both of these."""
+    """The intersection of two lists of runs."""
     found = []
     for first, last in zip(a[0].tolist(), a[1].tolist(), strict=True):
         begin = int(np.searchsorted(b[1], first))

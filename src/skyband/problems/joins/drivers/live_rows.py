@@ -1,4 +1,4 @@
-"""The rows of all inputs that live, or wait for it: what the clocks of a join share, whatever they count."""
+"""The base of a join's clocks: the live and the waiting rows of all inputs."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from skyband.problems.joins.operator import BEFORE, UNMATCHED, Batch, Rows, Spec
 
 
 class Moves(NamedTuple):
-    """What comes and goes, by input, and at which of the moments."""
+    """The rows of each input that come and leave, and the moments at which they do."""
 
     coming: tuple[Coming, ...]
-    slots: tuple[Ints, ...]  # of the rows that come
-    comes: tuple[Ints, ...]  # the number of the moment
-    going: tuple[Ints, ...]  # the slots of the rows that go
-    goes: tuple[Ints, ...]
-    now: Ints  # [moment, input]: a row whose `last` is smaller has gone
-    at: Ints  # by moment: as it is shown
-    silent: bool = False  # nothing of it is to be shown
+    slots: tuple[Ints, ...]  # their slots
+    comes: tuple[Ints, ...]  # the number of the moment at which each comes
+    going: tuple[Ints, ...]  # the slots of the rows that leave
+    goes: tuple[Ints, ...]  # the number of the moment at which each leaves
+    now: Ints  # [moment, input]: rows with a smaller `last` have left
+    at: Ints  # by moment: its time in answers
+    silent: bool = False  # does nothing of it appear in an answer?
 
 
 class LiveRows(ABC):
-    """Rows in slots, by input. A subclass says when they come and go."""
+    """Rows in slots, by input. A subclass decides when they come and leave."""
 
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
@@ -44,15 +44,16 @@ class LiveRows(ABC):
 
     @abstractmethod
     def now(self) -> Ints:
-        """[input]: rows whose `last` is smaller have gone."""
+        """For each input: rows with a smaller `last` have left."""
 
     @abstractmethod
     def take(self, batch: Batch) -> Moves | None:
-        """What comes and goes now that these rows of streams have arrived; None: no answer is due."""
+        """Take rows of streams. Returns the rows that come and leave; None if no answer is due."""
 
     @abstractmethod
     def close(self, watermark: int) -> Moves | None:
-        """What comes and goes until the windows that end at the watermark or before have closed."""
+        """Close the windows that end at the watermark or before. Returns the rows that come and leave; None if no
+        window closes."""
 
     @abstractmethod
     def next_close(self) -> int | None:
@@ -60,10 +61,10 @@ class LiveRows(ABC):
 
     @abstractmethod
     def last_end(self) -> int:
-        """The end of the last window that the end of the input closes."""
+        """The end of the last window that closes if the input ends now."""
 
     def load(self, source: int, rows: Rows) -> Moves:
-        """A relation: its rows are there for good."""
+        """Take rows of a relation, which are live for ever."""
         kept = np.flatnonzero(rows.cell != UNMATCHED)
         loaded = as_coming(np.full(len(kept), BEFORE), np.full(len(kept), LATEST), rows, kept)
         return self.revive(
@@ -71,14 +72,14 @@ class LiveRows(ABC):
         )
 
     def revive(self, live: list[Coming]) -> Moves:
-        """Rows that are live already."""
+        """Take rows that are live already, after a restart."""
         slots = self._enter(live)
         none = tuple(np.zeros(0, np.int64) for _ in live)
         comes = tuple(np.zeros(len(rows.start), np.int64) for rows in live)
         return Moves(tuple(live), slots, comes, none, none, self.now()[None], np.array([self.closed]), silent=True)
 
     def _come(self, target: int) -> list[Coming]:
-        """Of the rows that wait, those that are live at this moment."""
+        """Remove the waiting rows that are live at this moment, and return them."""
         coming = []
         for source, waiting in enumerate(self._waiting):
             n = int(np.searchsorted(waiting.start, target, side="right"))
@@ -94,7 +95,8 @@ class LiveRows(ABC):
         return tuple(slots)
 
     def _leave(self, before: Ints) -> tuple[tuple[Ints, ...], list[Ints]]:
-        """The slots of rows that go before these moments, by input, free for others from now on, and their `last`."""
+        """Remove the rows of each input that leave before its moment, and free their slots. Returns the slots, and the
+        `last` of each row."""
         left = [queue.pop(int(moment)) for queue, moment in zip(self.queues, before, strict=True)]
         for _, slots in left:
             self.slots.give(slots)
@@ -120,10 +122,10 @@ class LiveRows(ABC):
 
     @abstractmethod
     def validate(self, saved: Saved) -> None:
-        """State what `restore` needs of these arrays."""
+        """Check what `restore` relies on."""
 
     def _validate_rows(self, source: int, rows: Saved) -> None:
-        """Rows that wait, or live: arrays of one length, with numbers that can be added up."""
+        """Check waiting or live rows: arrays of one length, with numbers that can be added up."""
         n, arguments = len(rows["last"]), len(self._spec.inputs[source].floats)
         rows.length(n, "cell", "valid", "weight", "arguments")
         rows.shape("arguments", n, arguments)
@@ -134,7 +136,7 @@ class LiveRows(ABC):
 
 
 def as_coming(start: Ints, last: Ints, rows: Rows, kept: Ints) -> Coming:
-    """Those of the rows that are kept, with the moments at which they are live."""
+    """The kept rows, with the first and last moments at which they are live."""
     weight = np.ones(len(kept), np.int64) if rows.weight is None else rows.weight[kept]
     return Coming(start, last, rows.cell[kept].astype(np.int64), rows.arguments[kept], rows.valid[kept], weight)
 

@@ -33,7 +33,7 @@ def open(
     most_groups: GroupLimit = MOST_GROUPS,
     forget_at: Count = 4096,
 ) -> Joined:
-    """`forget_at`: groups that make it worth looking for those that are gone."""
+    """With `forget_at` groups, it pays to look for those that are gone."""
     return Joined(spec, plan, initial_room=initial_room, most_groups=most_groups, forget_at=forget_at)
 
 

@@ -1,4 +1,4 @@
-"""The query as arrays for kernels: which numbers an entry and a group hold, and where."""
+"""Describes the query as arrays for kernels: which numbers an entry and a group have, and where."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from skyband.problems.joins.operator import AVG, DISTINCT, MAX, MIN, SUM, Spec, 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One argument of aggregates: what is counted of it and, if it is summed, its numbers' bits."""
+    """An argument of aggregates and, if it is summed, the range of bits of its numbers."""
 
     input: int
     argument: int
     is_float: bool
     is_summed: bool
-    low: int = NO_LOW  # the lowest bit of any number seen, or below
-    high: int = NO_HIGH  # one more than the highest
+    low: int = NO_LOW  # a bit at or below the lowest bit of all numbers so far
+    high: int = NO_HIGH  # one more than the highest bit
     limbs: int = 0
-    scale: int = 0  # of a whole number: how many of its digits are behind the point
+    scale: int = 0  # how many digits of a whole number are behind the point
 
     @property
     def plain(self) -> int:
@@ -47,25 +47,25 @@ class Term:
         return self.plain + self.limbs
 
     def fitting(self, values: Ints, valid: Ints, row_bits: int) -> Term:
-        """The same, wide enough for these numbers too, and for sums of so many rows, as a power of two."""
+        """Widen the term for these numbers, and for sums of up to 2**row_bits rows."""
         if not self.is_summed:
             return self
         low, high = extent(values, valid, self.argument, self.is_float)
         down = 0
         if self.low != NO_LOW:
-            # Down by whole limbs, so that sums so far only have to be moved.
+            # Down by whole limbs, so that present sums need only be shifted.
             down = max(0, -(-(self.low - low) // BITS))
             low = self.low - down * BITS
         high = max(high, self.high)
         bits = (high - low if high > low else 0) + row_bits + 2
         needed = 1 if bits <= ONE_LIMB else math.ceil(bits / BITS)
-        # What is moved keeps all its limbs, also those that were needed for more rows than there are now.
+        # A sum that is shifted keeps all its limbs, even those that only an earlier, larger number of rows needed.
         moved = self.limbs if self.limbs <= 1 else self.limbs + down
         return replace(self, low=low, high=high, limbs=max(needed, moved))
 
 
 def terms_of(spec: Spec) -> tuple[Term, ...]:
-    """By input, a term for each of its arguments."""
+    """A term for each argument of each input."""
     summed = {(each.input, each.argument) for each in spec.aggregates if each.function in (SUM, AVG)}
     terms = [
         Term(i, a, is_float, (i, a) in summed, low=NO_LOW if is_float else 0, scale=source.scale(a))
@@ -76,7 +76,7 @@ def terms_of(spec: Spec) -> tuple[Term, ...]:
 
 
 def sums_width(terms: Sequence[Term], source: int | None = None) -> int:
-    """Columns for the rows and the terms of an input, or of all."""
+    """The number of columns for the count of rows and the terms of an input, or of all inputs."""
     return 1 + sum(term.width for term in terms if source is None or term.input == source)
 
 
@@ -135,7 +135,7 @@ def config_of(spec: Spec, graph: Graph, terms: Sequence[Term], *, coalesce: bool
 def _place_columns(
     numbers: Ints, spec: Spec, graph: Graph, terms: Sequence[Term], links: int, *, coalesce: bool
 ) -> None:
-    """Where the columns start that depend on the query."""
+    """Write the places of the columns that depend on the query."""
     inputs, stairs = len(spec.inputs), int(numbers[arrays.STAIRS])
     variables = 1 + max((max(source.variables, default=-1) for source in spec.inputs), default=-1)
     sums = max(sums_width(terms, i) for i in range(inputs))
@@ -159,7 +159,7 @@ def _place_columns(
 
 
 def _stairs(spec: Spec) -> list[tuple[int, int, int]]:
-    """The minima and maxima that groups have, by input: its number, the argument, the function."""
+    """The minima and maxima of groups, as (input, argument, function), in order."""
     wanted = {(each.input, each.argument, each.function) for each in spec.aggregates if each.function in (MIN, MAX)}
     return sorted(wanted)
 
@@ -218,7 +218,7 @@ def _aggregate_rows(spec: Spec, terms: Sequence[Term], stairs: Sequence[tuple[in
 
 
 def moved(sums: Ints, before: Sequence[Term], after: Sequence[Term]) -> Ints:
-    """Sums laid out for other terms than before: a number's limbs move up, and get more above them."""
+    """Lay sums out for wider terms: the limbs of a number move up, and get more limbs above them."""
     result = np.zeros((len(sums), sums_width(after)), np.int64)
     result[:, 0] = sums[:, 0]
     old_at, new_at = 1, 1

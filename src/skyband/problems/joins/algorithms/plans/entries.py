@@ -1,4 +1,4 @@
-"""What is joined, and what each entry is found by: an entry for each row or, aggregated early, for each cell."""
+"""The entries of a join and their indexes: an entry for each row or, with early aggregation, for each cell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from skyband.problems.joins.operator import Cells, Spec
 
 
 class Keys:
-    """Codes for the values of several variables at once."""
+    """Codes for combinations of values of several variables."""
 
     def __init__(self, variables: int) -> None:
         self._pairs = [IntegerCodes() for _ in range(variables - 1)]
@@ -51,17 +51,19 @@ class Keys:
 
 
 class EntryTable:
+    """The entries, the cells that they belong to, and the lists by which they are found."""
+
     def __init__(self, spec: Spec, graph: Graph, early: tuple[bool, ...], config: Config, room: int) -> None:
         self._spec, self._graph, self._early, self._config = spec, graph, early, config
         self._indexes = sum(len(graph.indexes(i)) for i in range(len(spec.inputs)))
         self._keys = [Keys(len(domain)) for domain in graph.domains]
         self._numbers = NumberPool()
-        self._numbers.take(1)  # entry 0 is none
-        # By input and cell: its entry while it has rows, or 0.
+        self._numbers.take(1)  # entry 0 is scratch space
+        # For each input and cell: its entry while it has rows, or 0.
         self._cells = [np.zeros(0, np.int64) for _ in spec.inputs]
         self._known = [Cells.none(len(source.variables), source.distincts) for source in spec.inputs]
         self.rows = table(max(1, room), config.of(ENTRY_WIDTH))
-        self.first = np.full((max(1, self._indexes), 1), NONE, np.int64)  # [index, key]: the first entry with it
+        self.first = np.full((max(1, self._indexes), 1), NONE, np.int64)  # [index, key]: the first entry with this key
         self.cell_of_slot = np.zeros(1, np.int64)
 
     def cells(self, source: int) -> int:
@@ -74,7 +76,7 @@ class EntryTable:
             self._cells[source] = longer(self._cells[source], 2 * self.cells(source))
 
     def _new_entries(self, source: int, cells: Ints) -> Ints:
-        """An entry for each of these cells."""
+        """Make an entry for each of these cells."""
         entries = self._numbers.take(len(cells))
         if self._numbers.limit > len(self.rows):
             self.rows = longer(self.rows, max(self._numbers.limit, 2 * len(self.rows)))
@@ -88,7 +90,7 @@ class EntryTable:
         for column, variable in enumerate(own):
             self.rows[entries, numbers[VARIABLES] + variable] = variables[:, column]
         for d, domain in enumerate(self._graph.domains):
-            if domain and set(domain) <= set(own):  # what is found by nothing has the key 0
+            if domain and set(domain) <= set(own):  # with an empty domain every key is 0
                 columns = [own.index(variable) for variable in domain]
                 self.rows[entries, numbers[KEYS] + d] = self._keys[d].encode(variables[:, columns])
         keys = max((keys.count for keys in self._keys), default=0)
@@ -99,7 +101,7 @@ class EntryTable:
         return entries
 
     def parts(self, source: int, cells: Ints, slots: Ints) -> Ints:
-        """The parts of rows that come, of these cells, to these slots, where no entries are needed."""
+        """The parts of new rows with these cells, in these slots. This is for queries that need no entries."""
         self._note_cells(cells, slots)
         return self._known[source].part[cells].astype(np.int64)
 
@@ -110,21 +112,21 @@ class EntryTable:
         self.cell_of_slot[slots] = cells
 
     def seat(self, source: int, cells: Ints, slots: Ints) -> Ints:
-        """The entries of rows that come, of these cells, to these slots."""
+        """Give new rows with these cells, in these slots, their entries."""
         self._note_cells(cells, slots)
         if not self._early[source]:
             return self._new_entries(source, cells)
         of_cell = self._cells[source]
         new = cells[of_cell[cells] == 0]
         if len(new):
-            # A cell may have several rows: the last to be written stands for it.
+            # A cell may occur several times: the last occurrence stands for it.
             of_cell[new] = np.arange(len(new))
             new = new[of_cell[new] == np.arange(len(new))]
             of_cell[new] = self._new_entries(source, new)
         return of_cell[cells]
 
     def unseat(self, source: int, slots: Ints, entries: Ints) -> None:
-        """Rows have gone from these slots: entries without rows are free for others."""
+        """Free the entries that have no rows, after the rows in these slots have left."""
         if self._early[source]:
             of_cell = self._cells[source]
             cells = self.cell_of_slot[slots[self.rows[entries, self._config.numbers[SUMS]] == 0]]
@@ -135,7 +137,7 @@ class EntryTable:
         self._numbers.give(entries)
 
     def count(self, source: int, slots: Ints) -> tuple[int, int, int]:
-        """How many cells, values of its join variables and parts of groups the rows in these slots have."""
+        """How many cells, combinations of join variables and parts of groups the rows in these slots have."""
         is_live = np.zeros(self.cells(source), bool)
         is_live[self.cell_of_slot[slots]] = True
         variables = self._known[source].variables[is_live]
@@ -146,7 +148,7 @@ class EntryTable:
         return len(variables), values, _different(self._known[source].part[is_live])
 
     def lay_out_anew(self, config: Config, before: Sequence[Term], after: Sequence[Term]) -> None:
-        """Make sums wide enough for other terms. Nothing waits to be joined."""
+        """Make sums wide enough for other terms. No change may wait to be joined."""
         old, self._config = self.rows, config
         start = config.of(SUMS)
         self.rows = table(len(old), config.of(ENTRY_WIDTH))
@@ -161,7 +163,7 @@ class EntryTable:
         saved: Arrays = {}
         for source, known in enumerate(self._known):
             columns = known._asdict()
-            if not known.distinct.shape[1]:  # so that a snapshot is as it was before there were any
+            if not known.distinct.shape[1]:  # so that snapshots without COUNT(DISTINCT x) keep their format
                 del columns["distinct"]
             saved |= {f"cells {source} {name}": column.copy() for name, column in columns.items()}
         return saved
@@ -202,5 +204,5 @@ class EntryTable:
 
 
 def _different(codes: Codes) -> int:
-    """How many codes there are, -1 among them: they are close together, so to count is faster than to sort them."""
+    """How many different codes there are, with -1. They are close together, so counting is faster than sorting."""
     return int(np.count_nonzero(np.bincount(codes + 1)))

@@ -1,4 +1,4 @@
-"""How inputs are reached from each other: the order in which a row of one input looks for its matches in the others."""
+"""The join graph: in which order a row of one input searches the other inputs for matches."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from skyband.problems.joins.operator import Spec
 
 
 class Step(NamedTuple):
-    """One input more: its entries that agree with the entry chosen of `parent` in all variables of `domain`."""
+    """A step to one more input: find its entries that agree with the chosen entry of `parent` in all variables of
+    `domain`."""
 
     input: int
     parent: int
     domain: int
-    checks: tuple[tuple[int, int], ...]  # variables of it that inputs chosen before have too, and one such input each
+    checks: tuple[tuple[int, int], ...]  # other variables that it shares with earlier inputs, and one such input each
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The steps from each input, and the sets of variables that entries have to be found by."""
+    """The steps from each input, and the sets of variables by which entries are found."""
 
     domains: tuple[tuple[int, ...], ...]  # sets of variables
     steps: tuple[tuple[Step, ...], ...]  # by the input that starts
 
     def indexes(self, source: int) -> tuple[int, ...]:
-        """The domains by which entries of this input are looked for."""
+        """The domains by which entries of this input are found."""
         wanted = {step.domain for steps in self.steps for step in steps if step.input == source}
         return tuple(sorted(wanted))
 
 
 def graph_of(spec: Spec) -> Graph:
-    """The inputs must be connected: every one reached from every other through shared variables."""
+    """Build the graph. Shared variables must connect all inputs."""
     domains: dict[tuple[int, ...], int] = {}
     steps = tuple(_steps_from(start, spec, domains) for start in range(len(spec.inputs)))
     return Graph(tuple(domains), steps)
@@ -40,7 +41,7 @@ def graph_of(spec: Spec) -> Graph:
 def _steps_from(start: int, spec: Spec, domains: dict[tuple[int, ...], int]) -> tuple[Step, ...]:
     chosen, steps = [start], []
     while len(chosen) < len(spec.inputs):
-        # The input that shares most variables with one chosen already finds the fewest entries.
+        # The input that shares most variables with a chosen one has the fewest matches.
         shared, source, parent = max(
             (
                 (len(_shared(spec, source, parent)), -source, -parent)

@@ -1,4 +1,4 @@
-"""The groups of the output: their sums, what was emitted of them last, and how they are found."""
+"""The groups of the output: their sums, the values last emitted, and the hash table that finds them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from skyband.problems.joins.operator import Spec
 
 
 class Tallies:
-    """How many joined rows of each group have each value of a column whose different values are counted.
+    """For COUNT(DISTINCT x): how many joined rows of each group have each value.
 
-    A hash table by owner and value, at most half full. The owner is group * columns + column.
+    It is a hash table by owner and value, at most half full. The owner is group * columns + column.
     """
 
     def __init__(self, columns: int, counters: Ints) -> None:
@@ -28,18 +28,18 @@ class Tallies:
         self._fill(np.zeros((0, arrays.TALLY_WIDTH), np.int64))
 
     def grow(self) -> None:
-        """Make room, and drop the tallies that have come to 0."""
+        """Make room, and drop tallies that have become 0."""
         self._fill(self._live())
 
     def compact(self, number: Ints) -> None:
-        """Group g is now group number[g]; of groups that are gone, all tallies are 0."""
+        """Renumber groups: group g becomes number[g]. Groups that are gone have no tallies other than 0."""
         lines = self._live()
         group, column = np.divmod(lines[:, arrays.Y_OWNER], max(1, self._columns))
         lines[:, arrays.Y_OWNER] = number[group] * self._columns + column
         self._fill(lines)
 
     def check(self, counts: Ints) -> None:
-        """`counts`: by group and column, how many values it has."""
+        """`counts` has the number of values, by group and column."""
         taken = self.lines[self.lines[:, arrays.Y_OWNER] != arrays.NONE]
         assert len(taken) == self._counters[arrays.TALLIED], "tallies are counted"
         assert (taken[:, arrays.Y_ROWS] >= 0).all(), "no value has lost more rows than it had"
@@ -50,7 +50,7 @@ class Tallies:
         return self.lines[(self.lines[:, arrays.Y_OWNER] != arrays.NONE) & (self.lines[:, arrays.Y_ROWS] != 0)]
 
     def _fill(self, lines: Ints) -> None:
-        # A quarter full at most, and with room for one more match.
+        # At most a quarter full, with room for one more match.
         size = 1 << (4 * (len(lines) + self._columns)).bit_length()
         self.lines = np.full((size, arrays.TALLY_WIDTH), arrays.NONE, np.int64)
         enter(self.lines, lines)
@@ -58,20 +58,22 @@ class Tallies:
 
 
 class GroupTable:
+    """The groups, and lists and staircases of groups."""
+
     def __init__(self, spec: Spec, config: Config, counters: Ints, room: int, most: int, forget_at: int) -> None:
         self._spec, self._config, self._counters = spec, config, counters
         self._room, self._most, self._forget_at = room, most, forget_at
         counters[GROUPS] = 0 if spec.grouped_inputs else 1
-        self.rows = self._new_rows(room)  # [0, GROUPS): by code; see arrays.py
-        self.lists = np.zeros((arrays.GROUP_LISTS, room + 1), np.int64)  # by list: codes, in no order
-        self.table = np.full(_table_size(room), arrays.NONE, np.int64)  # by hash of the parts: a code, or NONE
+        self.rows = self._new_rows(room)  # [0, GROUPS), by code: see arrays.py
+        self.lists = np.zeros((arrays.GROUP_LISTS, room + 1), np.int64)  # for each list: codes, in no order
+        self.table = np.full(_table_size(room), arrays.NONE, np.int64)  # by the hash of the parts: a code, or NONE
         clocks = len(spec.inputs) if spec.counts_apart else 1
-        # Of group g: STAIRS owners from g * STAIRS on.
+        # Group g has STAIRS owners, from g * STAIRS on.
         self.stairs = new_stairs(room * config.of(arrays.STAIRS), room, clocks)
         self.tallies = Tallies(len(spec.distincts), counters)
 
     def parts(self, groups: Ints) -> Codes:
-        """[group, grouped input]: the parts of these groups."""
+        """The parts of these groups: [group, grouped input]."""
         grouped = len(self._spec.grouped_inputs)
         if grouped == 1:
             return groups.astype(np.int32)[:, None]
@@ -79,7 +81,7 @@ class GroupTable:
         return self.rows[groups, first : first + grouped].astype(np.int32)
 
     def take_parts(self, parts: Codes) -> None:
-        """Where groups have one part, a group's code is its part: make room for these."""
+        """Make room for these groups. With one grouped input, the code of a group is its part."""
         self._counters[GROUPS] = max(self._counters[GROUPS], int(parts.max()) + 1)
         self._reserve(int(self._counters[GROUPS]))
 
@@ -90,7 +92,7 @@ class GroupTable:
         self.stairs = self.stairs.with_more_steps()
 
     def forget(self) -> None:
-        """Drop groups that are gone, when they are most: combinations of parts come without end."""
+        """Drop groups that are gone, if most are: new combinations of parts may come without end."""
         counters = self._counters
         if len(self._spec.grouped_inputs) < 2 or counters[GROUPS] < max(self._forget_at, 4 * counters[LIVING]):
             return
@@ -163,5 +165,5 @@ class GroupTable:
 
 
 def _table_size(groups: int) -> int:
-    """Of a hash table that is at most half full."""
+    """The size of a hash table that is at most half full with this many groups."""
     return 1 << (2 * groups - 1).bit_length()

@@ -1,4 +1,4 @@
-"""A running plan: its flat arrays, and how they are fed to the kernels."""
+"""A running plan: its flat arrays, and the calls of its kernels."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ from skyband.problems.joins.drivers.lifetimes import Coming
 from skyband.problems.joins.drivers.live_rows import LiveRows, Moves
 from skyband.problems.joins.operator import BEFORE, Answer, Batch, Cells, KeptCells, Known, Plan, ShowsGroups, Spec
 
-_LIVE = ("last", "cell", "arguments", "valid", "weight")  # of a live row, in a snapshot
-SAFE_BITS = 62  # so many joined rows, as a power of two, can be counted
+_LIVE = ("last", "cell", "arguments", "valid", "weight")  # the columns of live rows in a snapshot
+SAFE_BITS = 62  # 2**SAFE_BITS joined rows can be counted
 
 
 class Joined(ShowsGroups):
-    """A plan, running.
+    """A running plan.
 
     Parameters
     ----------
     initial_room
-        rows, entries, groups and records that there is room for at first.
+        How many rows, entries, groups and records there is room for at first.
     most_groups
-        groups that it may come to hold.
+        The most groups that it may hold.
     forget_at
-        groups that make it worth looking for those that are gone.
+        With this many groups, it pays to look for those that are gone.
     """
 
     def __init__(self, spec: Spec, plan: Plan, *, initial_room: int, most_groups: int, forget_at: int) -> None:
         assert len(plan.early) == len(spec.inputs)
-        assert not plan.multiply or all(plan.early), "what is multiplied is aggregated"
+        assert not plan.multiply or all(plan.early), "a plan that multiplies aggregates all inputs early"
         self.spec, self.plan = spec, plan
-        # Nothing to join with, and no values to tell apart: rows go straight to groups.
+        # Without a join and without COUNT(DISTINCT x), rows go straight to groups.
         self._alone = plan.multiply and len(spec.inputs) == 1 and not spec.distincts
         self._rooms = {"initial_room": initial_room, "most_groups": most_groups, "forget_at": forget_at}
         self._graph = self._graph_of(spec)
@@ -62,17 +62,17 @@ class Joined(ShowsGroups):
         self._clock: LiveRows = ArrivalClock(spec) if spec.counts_apart else JoinClock(spec, coalesce=plan.multiply)
         self._counters = np.zeros(arrays.COUNTERS, np.int64)  # by name: see arrays.py
         self._counters[[arrays.TAU, arrays.KTH]] = arrays.MISSING
-        self._turns = 0  # moments so far
-        self._pace = np.zeros(1 + len(spec.inputs))  # moments, and by input the rows that came; older ones count less
-        self._weight = [0 for _ in spec.inputs]  # by input: rows that the live ones stand for
+        self._turns = 0  # how many moments have passed
+        self._pace = np.zeros(1 + len(spec.inputs))  # recent moments, and recent rows of each input; older count less
+        self._weight = [0 for _ in spec.inputs]  # by input: how many rows the live rows stand for
         room = max(1, initial_room)
         arguments = max(len(source.floats) for source in spec.inputs)
         self._slots = table(room, arrays.R_ARGUMENTS + arguments)  # [slot]: a live row, in no order
         self._entries = EntryTable(spec, self._graph, plan.early, self._config, room)
         self._entry_stairs = new_stairs(len(self._entries.rows) * self._config.of(arrays.STAIRS_WIDE), room)
-        self._listed = np.zeros(1, np.int64)  # [0, LISTED): entries that a moment changed, as they came
+        self._listed = np.zeros(1, np.int64)  # [0, LISTED): the entries that a moment changed
         self._groups = GroupTable(spec, self._config, self._counters, room, most_groups, forget_at)
-        self._records = table(room, arrays.O_VALUES + len(spec.aggregates))  # [0, WRITTEN): by moment
+        self._records = table(room, arrays.O_VALUES + len(spec.aggregates))  # [0, WRITTEN): in order of moment
         self._make_scratch()
 
     @staticmethod
@@ -91,7 +91,7 @@ class Joined(ShowsGroups):
 
     @property
     def matches(self) -> int:
-        """Entries joined so far: what the joins cost."""
+        """How many entries have been joined so far, which measures the cost of the joins."""
         return int(self._counters[arrays.MATCHES])
 
     def push(self, batch: Batch) -> Answer:
@@ -184,7 +184,7 @@ class Joined(ShowsGroups):
                 saved.indices(f"{what} {source} cell", saved[f"{what} {source} cell"], cells)
 
     def restore(self, state: Arrays) -> None:
-        """Everything else follows from the rows that are live: sums are exact, whatever the order they came in."""
+        """Rebuild everything from the live rows: sums are exact in any order."""
         self._clock.restore(state)
         self._turns = int(state["turns"][0])
         self._pace = state["pace"].copy()
@@ -194,7 +194,7 @@ class Joined(ShowsGroups):
         for source in range(len(self.spec.inputs)):
             last, *rest = (state[f"live {source} {name}"] for name in _LIVE)
             if self.spec.inputs[source].scales:
-                # Who saved no scales took decimals for float64.
+                # Old snapshots have no scales, because they took decimals for float64.
                 assert tuple(state[f"live {source} scales"].tolist()) == self.spec.inputs[source].scales
             live.append(Coming(np.full(len(last), BEFORE), last, *rest))
         self._run(self._clock.revive(live))
@@ -207,7 +207,7 @@ class Joined(ShowsGroups):
             saved |= {f"cells {source} {name}": column for name, column in told._asdict().items()}
             for rows in (f"live {source} cell", f"waiting {source} cell"):
                 saved[rows] = number[saved[rows]]
-        # Begin anew: everything follows from the live rows.
+        # Start again: everything follows from the live rows.
         matches = self.matches
         self.__init__(self.spec, self.plan, **self._rooms)  # type: ignore[misc]
         self.restore(saved)
@@ -226,7 +226,7 @@ class Joined(ShowsGroups):
             self._groups.take_parts(cells.part)
 
     def _run(self, moves: Moves | None) -> Answer:
-        """Let the kernels take what comes and goes; answer what that makes known."""
+        """Run the kernels on rows that come and leave, and return the answers."""
         parts: list[Ints] = []
         self._groups.forget()
         if moves is not None and len(moves.now):
@@ -264,7 +264,7 @@ class Joined(ShowsGroups):
         )
 
     def _seat(self, moves: Moves) -> None:
-        """Give each row that comes a slot and an entry."""
+        """Give each new row its slot and entry."""
         limit = self._clock.slots.limit
         if limit > len(self._slots):
             self._slots = longer(self._slots, max(limit, 2 * len(self._slots)))
@@ -279,7 +279,7 @@ class Joined(ShowsGroups):
             self._listed = np.zeros(entries + 1, np.int64)
 
     def _fit_numbers(self, moves: Moves) -> None:
-        """Make limbs wide enough for every sum that these rows can lead to, so that none is ever checked again."""
+        """Make limbs wide enough for every sum that these rows can lead to, so that no loop need check for overflow."""
         self._weight = [have + int(new.weight.sum()) for have, new in zip(self._weight, moves.coming, strict=True)]
         row_bits = sum(weight.bit_length() for weight in self._weight)
         terms = tuple(
@@ -287,7 +287,7 @@ class Joined(ShowsGroups):
             for term, rows in ((term, moves.coming[term.input]) for term in self._terms)
         )
         is_pair = len(self.spec.inputs) == 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
-        is_pair = is_pair and all(self._graph.domains)  # what is found by a key agrees in all variables
+        is_pair = is_pair and all(self._graph.domains)  # then an entry found by its key agrees in all variables
         self._counters[arrays.PAIR] = is_pair and not self.spec.distincts and row_bits <= SAFE_BITS
         if terms == self._terms:
             return
@@ -353,7 +353,8 @@ class Joined(ShowsGroups):
 
 
 def _events(moves: Moves) -> tuple[Ints, Ints]:
-    """What comes and goes, moment by moment, and the moments. In each, what goes is first: less is joined in vain."""
+    """The events in order of moment, and the moments. In each moment rows leave first, so that fewer are joined in
+    vain."""
     gone = [(*pair, -1) for pair in zip(moves.going, moves.goes, strict=True)]
     come = [(*pair, 1) for pair in zip(moves.slots, moves.comes, strict=True)]
     counts = sum(np.bincount(moment, minlength=len(moves.now)) for _, moment, _ in (*gone, *come))

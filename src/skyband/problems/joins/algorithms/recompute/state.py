@@ -1,4 +1,4 @@
-"""The definition of an aggregate over a join: all combinations of live rows. Windows are those of `core/plain.py`."""
+"""Recomputation of joins: it aggregates over all combinations of live rows. Windows are those of `core/plain.py`."""
 
 from __future__ import annotations
 
@@ -35,23 +35,27 @@ from skyband.problems.joins.operator import (
 )
 from skyband.windows import Ticks
 
-Groups = dict[tuple[int, ...], tuple[Any, ...]]  # by the parts of each group: the values of its aggregates
+Groups = dict[tuple[int, ...], tuple[Any, ...]]  # from the parts of a group to the values of its aggregates
 
 
 class Cell(NamedTuple):
+    """The meaning of a cell."""
+
     variables: tuple[int, ...]
     part: int
     distinct: tuple[int, ...] = ()  # codes of values, or NO_VALUE
 
 
 class Row(NamedTuple):
+    """A row in numbers."""
+
     cell: int
-    bits: tuple[int, ...]  # of its arguments
-    valid: int  # which of them there are
+    bits: tuple[int, ...]  # the bits of its arguments
+    valid: int  # bit a: argument a has a value
 
 
 class Joining(NamedTuple):
-    """What a row says in a join."""
+    """The values of a row that matter in a join."""
 
     variables: dict[int, int]
     part: int
@@ -60,7 +64,7 @@ class Joining(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of an answer."""
+    """One entry of an answer."""
 
     at: int
     turn: int
@@ -69,27 +73,29 @@ class Line(NamedTuple):
 
 
 class Recompute(ShowsGroups):
+    """The oracle of all plans."""
+
     unranked = 0
     moments = 0.0
 
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
-        # All end together, but each input has its own size, and has come as far as its rows say. A window of arrivals
-        # counts those of its own input, but an answer is due every so many of all inputs: it has no slide of its own.
+        # Windows end together, but each input has its own size and its own progress. A window of arrivals counts those
+        # of its own input, but an answer is due after arrivals of all inputs: so it has no slide of its own.
         every = 0 if spec.by_count else spec.every
         self._windows: list[PlainWindow[Row]] = [
             PlainWindow(Ticks(source.size, every, spec.lateness, spec.by_count)) for source in spec.inputs
         ]
         self._streams = [w for w, source in zip(self._windows, spec.inputs, strict=True) if not source.relation]
-        self._arrivals = 0  # by count: of all streams
-        self._unanswered: list[tuple[int, Row | None]] = []  # by count: input and row of those since the last answer
+        self._arrivals = 0  # by count: the arrivals of all streams
+        self._unanswered: list[tuple[int, Row | None]] = []  # by count: input and row of arrivals since the last answer
         self._turns = 0
         self._cells: list[list[Cell]] = [[] for _ in spec.inputs]
         self._codes: dict[tuple[int, ...], int] = {}
         self._shown: Groups = {}  # with changes: the last answer
         self._lines: list[Line] = []
 
-    # -- rows come, windows close --------------------------------------------------------------------------------------
+    # -- taking rows and closing windows -------------------------------------------------------------------------------
 
     @property
     def late(self) -> int:
@@ -109,7 +115,7 @@ class Recompute(ShowsGroups):
                 window.arrive(row, time)
             else:
                 self._arrive_and_slide(window, row, time)
-        if self._spec.waits:  # the slowest input decides; what a row may still count in, its own
+        if self._spec.waits:  # the slowest input closes windows; a row's own input decides which are open for it
             self._close(min(window.due for window in self._streams))
         return self._take_answer()
 
@@ -121,7 +127,7 @@ class Recompute(ShowsGroups):
         self._show(window.moment)
 
     def _count(self, source: int, row: Row | None) -> None:
-        """Every so many arrivals, all of them come to their windows, and an answer is due."""
+        """Take an arrival. After `every` of them, all come to their windows, and an answer is due."""
         self._arrivals += 1
         self._unanswered.append((source, row))
         if self._arrivals % max(1, self._spec.every):
@@ -155,7 +161,7 @@ class Recompute(ShowsGroups):
         for end in closing(self._streams, until, lambda: bool(self._shown)):
             self._show(end)
         for window in self._streams:
-            window.forget_before(window.closed)  # what is shown now can be found from the others
+            window.forget_before(window.closed)  # the last answer can still be computed from the rows left
 
     # -- the definition ------------------------------------------------------------------------------------------------
 
@@ -169,7 +175,7 @@ class Recompute(ShowsGroups):
         return Joining(by_variable, part, tuple(arguments), distinct)
 
     def _groups(self, end: int) -> Groups:
-        """The groups of the window that ends here; without a slide, of the windows as they are."""
+        """The groups of the window that ends here; without a slide, of the present windows."""
         live = [
             [self._joining(i, row) for row in (window.live(end) if window.every else window.last(window.size))]
             for i, window in enumerate(self._windows)
@@ -209,7 +215,7 @@ class Recompute(ShowsGroups):
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def _show(self, at: int) -> None:
-        """Say of the groups now what the query asks for."""
+        """Add the lines that the query emits now."""
         spec, groups, before = self._spec, self._groups(at), self._shown
         groups = self._best(groups) if spec.top else groups
         told = groups
@@ -253,13 +259,13 @@ class Recompute(ShowsGroups):
 
     def parts(self, groups: Ints) -> Codes:
         width = len(self._spec.grouped_inputs)
-        known = list(self._codes) or [(0,) * width]  # what is asked of a line that says that no group is left
+        known = list(self._codes) or [(0,) * width]  # for a line that says that no group is left
         return np.array([known[group] for group in groups.tolist()], np.int32).reshape(len(groups), width)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _used(self) -> list[set[int]]:
-        """By input: the cells that have rows."""
+        """For each input: the cells that have rows."""
         used = [{held.row.cell for held in window.rows} for window in self._windows]
         for i, row in self._unanswered:
             used[i] |= set() if row is None else {row.cell}
@@ -278,7 +284,7 @@ class Recompute(ShowsGroups):
         )
 
     def age(self) -> None:
-        """It does not count what comes: no plan is compared with it."""
+        """Nothing to do: it does not observe rates."""
 
     def live_codes(self) -> tuple[npt.NDArray[np.bool_], ...]:
         return tuple(
@@ -305,7 +311,7 @@ class Recompute(ShowsGroups):
         return saved((self._turns, self._cells, [window.state() for window in self._windows], counted))
 
     def validate(self, saved: Saved) -> None:
-        """Nothing that loops without bounds would see: what is wrong is found by `restore`, or does no harm."""
+        """No compiled loop reads these arrays: `restore` raises for wrong ones, or they do no harm."""
 
     def restore(self, state: Arrays) -> None:
         self._turns, cells, windows, (self._arrivals, unanswered) = read(state)
@@ -320,7 +326,7 @@ class Recompute(ShowsGroups):
         self._shown = self._best(groups) if self._spec.top else groups
 
     def check(self) -> None:
-        """There is nothing to go wrong."""
+        """It has no invariants."""
 
 
 def _told(cells: Cells) -> list[Cell]:
@@ -329,7 +335,7 @@ def _told(cells: Cells) -> list[Cell]:
 
 
 def _joined(live: list[list[Joining]], bound: dict[int, int]) -> Iterator[tuple[Joining, ...]]:
-    """All combinations of rows, one of each input, that agree in every variable."""
+    """Yield all combinations of rows, one of each input, that agree in every variable."""
     if not live:
         yield ()
         return
@@ -340,7 +346,7 @@ def _joined(live: list[list[Joining]], bound: dict[int, int]) -> Iterator[tuple[
 
 
 def _arriving(batch: Batch) -> Iterator[tuple[int, int, Row | None]]:
-    """The rows of a batch in the order of their arrival: input, time, and None for one that matches nothing."""
+    """Yield the rows of a batch in order of arrival: input, time and row; None for a row that matches nothing."""
     counts = [0 if rows is None else len(rows.time) for rows in batch.rows]
     order = [i for i, n in enumerate(counts) for _ in range(n)] if batch.order is None else batch.order.tolist()
     taken = [0 for _ in counts]
@@ -354,7 +360,7 @@ def _arriving(batch: Batch) -> Iterator[tuple[int, int, Row | None]]:
 
 
 def _sum(values: list[Any], divisor: int = 1) -> float:
-    """The sum, divided, and rounded once: beyond all floats it is infinite."""
+    """The sum, divided and rounded once. A result beyond all floats is infinite."""
     if infinite := {value for value in values if math.isinf(value)}:
         return math.nan if len(infinite) > 1 else infinite.pop()
     exact = sum(map(Fraction, values), Fraction()) / divisor

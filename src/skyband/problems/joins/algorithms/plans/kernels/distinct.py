@@ -1,8 +1,8 @@
-"""The compiled loops that count the different values of a column among the joined rows of a group.
+"""The compiled loops of COUNT(DISTINCT x).
 
-A tally says how many joined rows of a group have a value. It is found by its owner and value, in a hash table that is
-at most half full; when it comes to 0 it stays until the table is filled anew. So values can be taken back, in any
-order, and what a group shows is how many of its tallies are not 0.
+A tally counts the joined rows of a group that have a value. It is found by its owner and value, in a hash table that is
+at most half full; a tally of 0 stays until the table is rebuilt. So values can be subtracted in any order, and a group
+shows how many of its tallies are not 0.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from skyband.problems.joins.algorithms.plans.kernels.hashing import mix
 
 @part
 def room_to_tally(config, tallies, counters):
-    """Is there room for all tallies that one more match may need?"""
+    """Is there room for all tallies of one more match?"""
     return 2 * (counters[TALLIED] + config[DISTINCTS]) <= len(tallies)
 
 
 @part
 def tally(config, program, entries, groups, tallies, scratch, counters, group, source, entry, rows):
-    """Count joined rows, or take them off: those of a combination of entries, of which `source` has `entry`."""
+    """Count the joined rows of a combination of entries, or subtract them. `entry` is the one of `source`."""
     for d in range(config[DISTINCTS]):
         column = program[config[DISTINCT_ROWS] + d]
         chosen = entry if column[D_INPUT] == source else scratch[config[CHOSEN] + column[D_INPUT]]
@@ -54,7 +54,7 @@ def tally(config, program, entries, groups, tallies, scratch, counters, group, s
 
 @part
 def place_of(tallies, owner, value):
-    """Where a tally is, or where it belongs."""
+    """The place of a tally, or the free place where it belongs."""
     mask = len(tallies) - 1
     at = np.int64(mix(mix(np.uint64(0), owner), value) & np.uint64(mask))
     while tallies[at, Y_OWNER] != NONE and (tallies[at, Y_OWNER] != owner or tallies[at, Y_VALUE] != value):
@@ -64,7 +64,7 @@ def place_of(tallies, owner, value):
 
 @kernel
 def enter(tallies, lines):
-    """Enter these lines, all different, into a table that is empty so far."""
+    """Enter these lines, which are all different, into an empty table."""
     for i in range(len(lines)):
         at = place_of(tallies, lines[i, Y_OWNER], lines[i, Y_VALUE])
         for column in range(lines.shape[1]):

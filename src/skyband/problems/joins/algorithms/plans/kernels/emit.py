@@ -76,18 +76,18 @@ from skyband.problems.joins.algorithms.plans.kernels.stairs import (
 from skyband.problems.joins.algorithms.plans.kernels.sums import as_float, as_int
 from skyband.problems.joins.operator import AVG, COUNT, DISTINCT, SUM
 
-AHEAD = 8  # groups
+AHEAD = 8  # how many groups ahead are prefetched
 
 
 @part
 def room_to_emit(counters, records):
-    """Is there room for all records that a moment may give? It shows no more than live groups and touched ones."""
+    """Is there room for all records of a moment? It shows at most the living and the touched groups."""
     return counters[WRITTEN] + counters[LIVING] + counters[TOUCHED] + 1 <= len(records)
 
 
 @part
 def settle(config, program, groups, lists, group_stairs, moments, turn, records, scratch, floats, counters):
-    """Work out the values of the groups touched; with changes, record those that differ from what was shown."""
+    """Compute the values of the touched groups; with changes, record those that differ from the last ones shown."""
     for i in range(counters[TOUCHED]):
         if i + AHEAD < counters[TOUCHED]:
             soon = lists[L_TOUCHED, i + AHEAD]
@@ -125,7 +125,8 @@ def settle(config, program, groups, lists, group_stairs, moments, turn, records,
 
 @inlined
 def evaluate(config, program, groups, group_stairs, scratch, floats, counters, group, moments, turn):
-    """The aggregates of a group, to scratch; returns which have a value. `floats` is the same memory as scratch."""
+    """Compute the aggregates of a group in scratch space. Returns a bit for each that has a value. `floats` is the same
+    memory as `scratch`."""
     valid = 0
     for a in range(config[AGGREGATES]):
         aggregate, place = program[config[AGGREGATE_ROWS] + a], config[VALUES] + a
@@ -178,7 +179,7 @@ def evaluate(config, program, groups, group_stairs, scratch, floats, counters, g
 
 @part
 def as_one_float(groups, group, at, term, divisor, scratch, limbs):
-    """The sum of a term, or its mean if `divisor` says of how many, as the nearest float64."""
+    """The sum of a term, divided by `divisor`, as the nearest float64."""
     if term[T_FLOAT]:
         above, below = groups[group, at + 1], groups[group, at + 2]
         if above > 0 or below > 0:
@@ -189,7 +190,7 @@ def as_one_float(groups, group, at, term, divisor, scratch, limbs):
 
 @inlined
 def enlist(groups, lists, counters, group, live):
-    """Put a group on the list of living ones, or take it off."""
+    """Add a group to the list of living groups, or remove it."""
     groups[group, IS_LIVE] = live
     if live:
         groups[group, PLACE] = counters[LIVING]
@@ -215,7 +216,7 @@ def record(config, groups, moments, turn, records, counters, group):
 
 @part
 def emit(config, groups, lists, moments, turn, records, scratch, counters):
-    """What a moment shows beyond what changed: the living groups, or the best k of them."""
+    """Record what a moment shows besides changes: the living groups, or the best k of them."""
     if config[TOP]:
         if not config[TAKES_BACK] or counters[DIRTY]:
             emit_best(config, groups, lists, moments, turn, records, counters)
@@ -226,14 +227,14 @@ def emit(config, groups, lists, moments, turn, records, scratch, counters):
 
 # -- the best k --------------------------------------------------------------------------------------------------------
 #
-# Only groups in the reserve are looked at. Outside it no score exceeds TAU; a group whose score comes to exceed it
-# joins the reserve. While at least k groups there exceed TAU, the best k are among them. When there are fewer, TAU is
-# set anew, so that a few times k groups exceed it, which takes a look at all groups, but not soon again.
+# Only groups in the reserve are visited. No score outside it exceeds TAU, and a group whose score rises above TAU joins
+# it. While at least k groups there exceed TAU, the best k are among them. When there are fewer, TAU is set anew so that
+# a few times k groups exceed it. This visits all groups, but rarely.
 
 
 @inlined
 def rank(config, program, groups, lists, counters, group, was_live):
-    """Score a group anew."""
+    """Compute the score of a group, and update the reserve."""
     before, after = groups[group, SCORE] if was_live else np.int64(MISSING), np.int64(MISSING)
     if groups[group, IS_LIVE]:
         after = np.int64(NO_SCORE)
@@ -255,7 +256,7 @@ def rank(config, program, groups, lists, counters, group, was_live):
 
 @part
 def emit_best(config, groups, lists, moments, turn, records, counters):
-    k, scores = config[TOP], lists[L_TOUCHED]  # nothing is touched now: room for scores
+    k, scores = config[TOP], lists[L_TOUCHED]  # no group is touched now, so this list has room for scores
     prune(groups, lists, counters)
     if (counters[RESERVE] < k and counters[RESERVE] < counters[LIVING]) or counters[RESERVE] > 64 * k + 1024:
         refill(groups, lists, counters, k)
@@ -268,14 +269,14 @@ def emit_best(config, groups, lists, moments, turn, records, counters):
             record(config, groups, moments, turn, records, counters, lists[L_RESERVE, i])
     if n == 0 and config[TAKES_BACK]:
         record(config, groups, moments, turn, records, counters, np.int64(NONE))
-    # With fewer than k groups, any that comes or goes is seen.
+    # With fewer than k groups, any that appears or disappears changes the answer.
     counters[KTH] = worst if n >= k else MISSING
     counters[DIRTY] = 0
 
 
 @part
 def prune(groups, lists, counters):
-    """Take groups out of the reserve whose score no longer exceeds TAU."""
+    """Remove groups from the reserve whose score no longer exceeds TAU."""
     kept = 0
     for i in range(counters[RESERVE]):
         group = lists[L_RESERVE, i]
@@ -289,7 +290,7 @@ def prune(groups, lists, counters):
 
 @part
 def refill(groups, lists, counters, k):
-    """Set TAU so that a few times k of the living groups exceed it, or as few more as ties allow."""
+    """Set TAU so that a few times k living groups exceed it, or as few more as ties allow."""
     living, wanted, scores = counters[LIVING], 4 * k + 64, lists[L_TOUCHED]
     tau = np.int64(MISSING)
     if living > wanted:

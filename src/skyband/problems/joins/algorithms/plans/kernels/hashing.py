@@ -1,4 +1,4 @@
-"""How the hash tables of groups and tallies mix codes."""
+"""The hash function of groups and tallies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled loops that join: what matches an entry, and what that adds to the groups of the output."""
+"""The compiled loops that join: they find the matches of an entry, and add them to the groups of the output."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ MOST = 2.0**62
 
 @part
 def has_value(config, program, entries, source, s):
-    """Has the row in entry 0 a value for this staircase? Its argument is a term, too, and counts it."""
+    """Has the row in entry 0 a value for this staircase? Its argument is also a term, which counts values."""
     term = program[config[INPUT_ROWS] + source, I_TERM] + program[config[STAIR_ROWS] + s, S_ARGUMENT]
     return entries[0, config[SUMS] + program[config[TERM_ROWS] + term, T_FROM]] > 0
 
@@ -89,10 +89,10 @@ def join(
     config, program, entries, first, groups, lists, table, tallies, entry_stairs, group_stairs, scratch, counters,
     entry, last, moments, turn, sign, comes, again,
 ):  # fmt: skip
-    """Join entry 0, a part of `entry`, with the other inputs, and add what that gives to the output.
+    """Join entry 0, a part of `entry`, with the other inputs, and add the matches to the output.
 
-    `again`: go on where something ran out. Then the cursors are where they were, the last of them at the entry that
-    could not be added.
+    `again`: continue after room ran short. The cursors are where they were, the last of them at the entry that could
+    not be added.
     """
     source, steps = entries[entry, SOURCE], config[INPUTS] - 1
     chosen, cursor = config[CHOSEN], config[CURSOR]
@@ -103,7 +103,7 @@ def join(
         scratch[chosen + source] = entry
         if steps > 0:
             scratch[cursor] = first[program[at, P_INDEX], entries[entry, config[KEYS] + program[at, P_DOMAIN]]]
-    # Invariant: steps before `depth` have chosen an entry each; the cursor at `depth` is the next one to try.
+    # Invariant: each step before `depth` has chosen an entry; the cursor at `depth` is the next entry to try.
     while True:
         if steps > 0:
             step, candidate = program[at + depth], scratch[cursor + depth]
@@ -143,7 +143,7 @@ def join(
 
 @part
 def agrees(config, program, entries, scratch, step, candidate):
-    """Does an entry agree with those chosen in all variables, also those it was not found by?"""
+    """Does an entry agree with the chosen ones in all variables, even those by which it was not found?"""
     for c in range(step[P_CHECK], step[P_CHECK_END]):
         check = program[config[CHECK_ROWS] + c]
         variable, other = config[VARIABLES] + check[C_VARIABLE], scratch[config[CHOSEN] + check[C_INPUT]]
@@ -170,7 +170,7 @@ def add_match(config, program, entries, groups, lists, tallies, scratch, counter
         mine = config[INPUT_ROWS] + i
         if program[mine, I_TERM] == program[mine, I_TERM_END]:
             continue
-        # The coalescing property: what an input adds counts once for each combination of the others' rows.
+        # The coalescing property: the values of an input count once for each combination of the others' rows.
         factor = np.int64(sign)
         for j in range(inputs):
             if j != i:
@@ -194,10 +194,10 @@ def add_match(config, program, entries, groups, lists, tallies, scratch, counter
 
 @part
 def add_steps(config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, moments, turn):
-    """Add the values of a combination to the staircases of its group. It lives until the first of its rows goes.
+    """Add the values of a combination to the staircases of its group. It lives until the first of its rows leaves.
 
-    While the entry of the row had others, the latest of which goes at `known`, its group got each step of the other
-    entries until then. So only steps that live longer are new, and only if the row does.
+    If the entry of the row had other rows, the latest of which leaves at `known`, then the group has every step of the
+    other entries until then. So only steps that live longer are new, and only if the row lives longer, too.
     """
     chosen, known = config[CHOSEN], entries[0, LAST]
     if config[STAIRS] == 0:
@@ -229,15 +229,15 @@ def add_steps(config, program, entries, entry_stairs, group_stairs, scratch, gro
                     if not insert(group_stairs, owner, min(others, until), entry_stairs.steps[p, VALUE]):
                         return False
                     if until >= others:
-                        break  # later ones are larger, and live no longer
+                        break  # later steps are larger, and count no longer here
     return True
 
 
 @part
 def add_steps_apart(config, program, entries, entry_stairs, group_stairs, scratch, group, source, last, moments, turn):
-    """The same where each input has a clock of its own."""
+    """`add_steps` if each input has a clock of its own."""
     chosen, inputs = config[CHOSEN], config[INPUTS]
-    lasts = scratch[config[LASTS] : config[LASTS] + inputs]  # of the combination's rows, that of the last of each entry
+    lasts = scratch[config[LASTS] : config[LASTS] + inputs]  # for each entry of the combination: its LAST
     for j in range(inputs):
         lasts[j] = last if j == source else entries[scratch[chosen + j], LAST]
     for i in range(inputs):
@@ -264,7 +264,7 @@ def add_steps_apart(config, program, entries, entry_stairs, group_stairs, scratc
 
 @part
 def group_of(config, program, entries, groups, table, scratch, counters):
-    """The group of a combination; NONE: there is no room for one more."""
+    """Find or make the group of a combination; NONE if there is no room for one more."""
     parts, chosen, at_parts = config[PARTS], config[CHOSEN], config[GROUP_PARTS]
     if parts == 0:
         return 0
@@ -292,7 +292,7 @@ def group_of(config, program, entries, groups, table, scratch, counters):
 
 @part
 def group_of_pair(groups, table, counters, at_parts, one, other):
-    """The same for a pair of parts."""
+    """`group_of` for a pair of parts."""
     mask = len(table) - 1
     at = np.int64(mix(mix(np.uint64(0), one), other) & np.uint64(mask))
     while table[at] != NONE:
@@ -308,7 +308,7 @@ def group_of_pair(groups, table, counters, at_parts, one, other):
 
 @part
 def new_group(groups, table, counters, at):
-    """A code for one more group, at this place of the hash table; NONE: there is no room."""
+    """Make a group at this place of the hash table; NONE if there is no room."""
     group = counters[GROUPS]
     if group >= len(groups) or 2 * group >= len(table):
         return NONE

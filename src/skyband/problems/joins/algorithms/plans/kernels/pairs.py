@@ -1,4 +1,4 @@
-"""The compiled loop that joins two inputs whose numbers have one limb each: the same as `join`, in one short loop."""
+"""The compiled loop that joins two inputs whose numbers have one limb each: `join` as one short loop."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ from skyband.problems.joins.algorithms.plans.arrays import (
 from skyband.problems.joins.algorithms.plans.kernels.matching import DONE, MORE_GROUPS, group_of_pair
 from skyband.problems.joins.algorithms.plans.kernels.updating import relink
 
-AHEAD = 4  # entries
+AHEAD = 4  # how many entries ahead are prefetched
 
-BOTH = 2  # in place of the one input that groups are known by
+BOTH = 2  # in place of an input: both inputs determine the group
 
 
 class Way(NamedTuple):
-    """How entries of one input of a pair are joined with those of the other, read from the program once."""
+    """How to join entries of one input of a pair with those of the other, read from the program once."""
 
     source: int
-    grouped: int  # the input that groups are known by, BOTH or NONE
-    links: int  # the index that entries of the other input are found by
+    grouped: int  # the input that determines the group, or BOTH, or NONE
+    links: int  # the index by which entries of the other input are found
     key: int  # columns of an entry
     following: int
     sums: int
     out: int  # columns of a group
     parts: int
-    to: int  # where its terms start there, and how many they are
-    width: int
+    to: int  # where its terms begin there,
+    width: int  # and how many columns they have
     other_to: int
     other_width: int
 
@@ -80,9 +80,9 @@ def way_of(config, program, source):
 
 @inlined
 def join_pair(way, entries, first, groups, lists, table, counters, entry, row, at, sign, again):
-    """Join a part of `entry`, the numbers from column `at` on of a row, with the entries of the other input.
+    """Join a part of `entry`, the numbers of `row` from column `at` on, with the entries of the other input.
 
-    `again`: go on where groups ran out.
+    `again`: continue after groups ran out.
     """
     candidate = counters[CANDIDATE] if again else first[way.links, entries[entry, way.key]]
     change, rows = entries[row, at:], entries[row, at] * sign
@@ -104,7 +104,7 @@ def join_pair(way, entries, first, groups, lists, table, counters, entry, row, a
             total[way.to + c] += change[1 + c] * (sign * times)
         for c in range(way.other_width):
             total[way.other_to + c] += other[way.sums + 1 + c] * rows
-        # Without a branch: overwritten by the next one unless this one is new.
+        # Without a branch: the next group overwrites this one unless it is new.
         lists[L_TOUCHED, touched] = group
         touched += total[IS_TOUCHED] == 0
         total[IS_TOUCHED] = 1
@@ -117,17 +117,17 @@ def join_pair(way, entries, first, groups, lists, table, counters, entry, row, a
 
 @part
 def join_changes(config, program, entries, first, listed, groups, lists, table, counters):
-    """Add what was gathered of each entry to it, and join it with all there is now of the other input."""
+    """Apply the gathered change of each entry, and join the change with the entries of the other input."""
     sums, delta, item = config[SUMS], config[DELTA], counters[ITEM]
     way, again = way_of(config, program, entries[listed[item], SOURCE]), counters[STAGE] == JOIN
     while item < counters[LISTED]:
         if item + 2 * AHEAD < counters[LISTED]:
-            # An entry, and a little later the first that it will be joined with.
+            # Prefetch an entry and, a little later, the first entry that it will be joined with.
             prefetch_in(entries, listed[item + 2 * AHEAD], way.key)
             prefetch_in(entries, listed[item + 2 * AHEAD], delta)
             prefetch_in(entries, first[way.links, entries[listed[item + AHEAD], way.key]], sums)
         entry = listed[item]
-        if entries[entry, SOURCE] != way.source:  # rarely: events are input by input
+        if entries[entry, SOURCE] != way.source:  # rare, because events come input by input
             way = way_of(config, program, entries[entry, SOURCE])
         if again or take_over(config, program, entries, first, entry):
             counters[STAGE], counters[ITEM] = JOIN, item
@@ -146,7 +146,7 @@ def join_changes(config, program, entries, first, listed, groups, lists, table, 
 
 @inlined
 def take_over(config, program, entries, first, entry):
-    """Add what was gathered of an entry to it. False: as much came as went."""
+    """Apply the gathered change of an entry. Returns False if the change is 0."""
     sums, delta = config[SUMS], config[DELTA]
     was, changed = entries[entry, sums], 0
     for c in range(delta - sums):

@@ -1,12 +1,12 @@
 """The compiled loops of all plans: Tran and Lee's Algorithm 1.
 
-`run` takes what comes and goes, moment by moment. Each event updates its entry (a row of a window, or where rows are
-aggregated early the aggregation set), is joined with the entries of the other inputs, and what that gives is added to
-the groups of the output. Where a join multiplies, it is the paper's coalescing property: n rows that agree count n
-times. At the end of a moment the groups it touched are shown.
+`run` takes events, moment by moment: rows that come or leave. Each event updates its entry (the row itself or, with
+early aggregation, the aggregation set), is joined with the entries of the other inputs, and adds the matches to the
+groups of the output. The paper's coalescing property lets a join multiply: n rows that agree count n times. At the end
+of a moment, the groups that it touched are shown.
 
-Nothing is allocated here. When the arrays run out, `run` says what it needs, and is called again: then it goes on with
-the match that it could not add. (A staircase does not mind the same step twice.)
+No loop allocates. When an array is full, `run` returns what it needs; when it is called again, it continues with the
+match that it could not add. (Adding the same step to a staircase twice does no harm.)
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ from skyband.problems.joins.algorithms.plans.kernels.updating import (
     update,
 )
 
-AHEAD = 8  # events
+AHEAD = 8  # how many events ahead are prefetched
 
 
 @kernel
 def write_rows(table, slots, entry, valid, last, weight, arguments):
-    """Rows that come, to their slots."""
+    """Write new rows to their slots."""
     for i in range(len(slots)):
         slot = slots[i]
         table[slot, R_ENTRY] = entry[i]
@@ -78,7 +78,7 @@ def write_rows(table, slots, entry, valid, last, weight, arguments):
 
 @kernel
 def line_up(events, at, slots, moment, sign):
-    """Rows that come, or go, as events; `at` is where the next event of each moment belongs."""
+    """Write rows that come or leave as events. `at` has the place of the next event of each moment."""
     for i in range(len(slots)):
         place = at[moment[i]]
         at[moment[i]] = place + 1
@@ -90,7 +90,7 @@ def run(
     config, program, entries, first, listed, slots, groups, lists, table, tallies, entry_stairs, group_stairs,
     events, moments, records, scratch, floats, counters,
 ):  # fmt: skip
-    """Take events until there are no more, or until something runs out: the status says what."""
+    """Take all events, or stop when an array is full: the status tells which."""
     while counters[TURN] < len(moments):
         turn = counters[TURN]
         end = moments[turn, M_END]
@@ -130,8 +130,8 @@ def take_events(
     config, program, entries, first, slots, groups, lists, table, tallies, entry_stairs, group_stairs, scratch,
     counters, events, end, moments, turn,
 ):  # fmt: skip
-    """The events of a moment, one after the other."""
-    sums, changes = config[SUMS], np.int64(0)  # entry 0 is what an event changes
+    """Take the events of a moment one by one."""
+    sums, changes = config[SUMS], np.int64(0)  # entry 0 has the change of an event
     while counters[EVENT] < end:
         slot, sign = events[counters[EVENT], E_SLOT], events[counters[EVENT], E_SIGN]
         entry, last = slots[slot, R_ENTRY], slots[slot, R_LAST]
@@ -161,7 +161,7 @@ def take_listed(
     config, program, entries, first, listed, groups, lists, table, tallies, entry_stairs, group_stairs, scratch,
     counters, moments, turn,
 ):  # fmt: skip
-    """Join what was gathered, entry by entry: what changed of one with all there is now of the others."""
+    """Join the gathered change of each entry with the entries of the other inputs."""
     sums, delta = config[SUMS], config[DELTA]
     while counters[ITEM] < counters[LISTED]:
         entry, again, changed = listed[counters[ITEM]], counters[STAGE] == JOIN, 0
@@ -191,13 +191,13 @@ def take_listed(
 
 @part
 def gather(config, program, entries, listed, slots, events, end, counters):
-    """Add up what the events of a moment change of each entry."""
+    """Add up the changes of each entry in a moment."""
     delta, waiting, plain = config[DELTA], counters[LISTED], only_plain(config, program)
     for i in range(counters[EVENT], end):
         ask_early(events, i, end, slots, entries, delta)
         slot, sign = events[i, E_SLOT], events[i, E_SIGN]
         entry = slots[slot, R_ENTRY]
-        # Without a branch: overwritten by the next one unless this one is new.
+        # Without a branch: the next entry overwrites this one unless it is new.
         listed[waiting] = entry
         waiting += entries[entry, IS_LISTED] == 0
         entries[entry, IS_LISTED] = 1
@@ -210,9 +210,8 @@ def gather(config, program, entries, listed, slots, events, end, counters):
 
 @inlined
 def ask_early(events, i, end, slots, target, column):
-    """Entries and groups are all over the memory, and only its slot says which one an event is about: ask for the slot
-    of an event to come, and for the first numbers, and those from `column` on, of the row of `target` for a nearer one.
-    """
+    """Prefetch for later events, because entries and groups are scattered over memory: the slot of a far event, and for
+    a nearer one the row of `target`, its first numbers and those from `column` on."""
     if i + 2 * AHEAD < end:
         prefetch(slots, events[i + 2 * AHEAD, E_SLOT])
         row = slots[events[i + AHEAD, E_SLOT], R_ENTRY]
@@ -222,7 +221,7 @@ def ask_early(events, i, end, slots, target, column):
 
 @part
 def take_alone(config, program, entries, slots, groups, lists, events, end, counters):
-    """The events of a moment when nothing is joined: in place of its entry a row has its group, and is added to it."""
+    """Take the events of a moment without a join. In place of its entry, a row has its group, and is added to it."""
     out, touched, plain = config[GROUP_SUMS], counters[TOUCHED], only_plain(config, program)
     for i in range(counters[EVENT], end):
         ask_early(events, i, end, slots, groups, out)
@@ -232,7 +231,7 @@ def take_alone(config, program, entries, slots, groups, lists, events, end, coun
             add_plain_row(config, program, groups, group, out, 0, slots, slot, sign)
         else:
             add_row(config, program, entries, groups, group, out, 0, slots, slot, sign)
-        # Without a branch: overwritten by the next one unless this one is new.
+        # Without a branch: the next group overwrites this one unless it is new.
         lists[L_TOUCHED, touched] = group
         touched += groups[group, IS_TOUCHED] == 0
         groups[group, IS_TOUCHED] = 1

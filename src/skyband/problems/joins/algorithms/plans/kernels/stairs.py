@@ -1,12 +1,12 @@
-"""Staircases: the smallest of values that come and expire, for many owners, in one pool.
+"""Staircases: the minimum of values that come and expire, for many owners in one pool.
 
-Of two values the later to expire hides the other while it is no larger. What is not hidden, a skyband with k = 1, is a
-staircase: in order of expiry, values rise. Its first step that has not expired is the minimum, now and for as long as
-nothing comes. An owner's steps lie in a slab of 2**c of the pool; kernels never grow it: they say that it is full.
-Steps expire at one end of the slab and mostly come at the other. None is moved until the slab is used up.
+A value hides another one that is not smaller and does not expire later. The values that are not hidden, a skyband with
+k = 1, form a staircase: in order of expiry, they rise. The first step that has not expired is the minimum. An owner's
+steps lie in a slab of 2**c steps of the pool. Kernels never grow the pool; they return that it is full. Steps expire at
+one end of the slab and mostly come at the other, so no step moves until the slab is used up.
 
-Where inputs have clocks of their own, a value expires with the first of several rows, and nobody knows with which. Then
-a step has a last moment on each clock, and hides another if it is later on all of them. Such steps are in no order.
+If inputs have clocks of their own, a value expires with the first of several rows, and it is unknown with which. Then a
+step has a last moment on each clock, and hides another step if it is later on all clocks. Such steps are in no order.
 """
 
 from __future__ import annotations
@@ -23,22 +23,25 @@ SMALLEST = 1  # log2 of the smallest slab
 CLASSES = 48
 NONE = -1
 
-# Columns of a step: its value, and the last moment at which it counts; where clocks are apart, on each of them. In the
-# first step of a free slab, the next free slab stands in place of that moment.
+# Columns of a step: its value, and the last moment at which it counts, on each clock. In the first step of a free slab,
+# the next free slab takes the place of that moment.
 VALUE, UNTIL = 0, 1
-# Columns of an owner: its first step, how many there are, and its slab, at or before that step. Capacity 0: no slab.
+# Columns of an owner: its first step, the number of steps, and its slab, which begins at or before that step. Capacity
+# 0: no slab.
 OFFSET, LENGTH, CAPACITY, SLAB = 0, 1, 2, 3
 NEVER = np.iinfo(np.int64).min  # a moment before all others
-NEAR = 8  # steps that are looked at one by one before they are searched
+NEAR = 8  # how many steps are tried one by one before a binary search
 
 
 class Stairs(NamedTuple):
+    """The steps of all owners, and the free slabs."""
+
     steps: Ints
     owners: Ints
-    free: Ints  # by size: the first free slab, or NONE; last: the first step never used
+    free: Ints  # by size class: the first free slab, or NONE; last: the first step never used
 
     def with_owners(self, owners: int) -> Stairs:
-        """The same with at least so many owners, the new ones without a slab."""
+        """Make room for at least this many owners; new ones have no slab."""
         return self if owners <= len(self.owners) else self._replace(owners=longer(self.owners, owners))
 
     def with_more_steps(self) -> Stairs:
@@ -53,7 +56,7 @@ def new_stairs(owners: int, steps: int, clocks: int = 1) -> Stairs:
 
 @part
 def clear(stairs, owner):
-    """Forget an owner's steps and give its slab back."""
+    """Drop an owner's steps, and free its slab."""
     header = stairs.owners[owner]
     if header[CAPACITY] > 0:
         c = SMALLEST
@@ -67,7 +70,7 @@ def clear(stairs, owner):
 
 @part
 def _widen(stairs, owner):
-    """Move an owner to a slab of twice the size; False: the pool is full."""
+    """Move an owner to a slab of twice the size. Returns False if the pool is full."""
     header = stairs.owners[owner]
     c = SMALLEST
     while (1 << c) <= header[CAPACITY]:
@@ -96,7 +99,7 @@ def _copy(steps, one, to):
 
 @part
 def _move(steps, start, end, by):
-    """Move steps of one clock up or down."""
+    """Move steps up or down, with a single clock."""
     if by > 0:
         for j in range(end - 1, start - 1, -1):
             steps[j + by, UNTIL], steps[j + by, VALUE] = steps[j, UNTIL], steps[j, VALUE]
@@ -107,7 +110,7 @@ def _move(steps, start, end, by):
 
 @part
 def expire(stairs, owner, now):
-    """Drop the steps that no longer count."""
+    """Drop the steps that have expired."""
     header, steps = stairs.owners[owner], stairs.steps
     start, n, gone = header[OFFSET], header[LENGTH], 0
     while gone < n and steps[start + gone, UNTIL] < now:
@@ -118,10 +121,9 @@ def expire(stairs, owner, now):
 
 @part
 def _make_room(stairs, owner):
-    """Make room for a step behind the last; False: the pool is full.
+    """Make room for a step behind the last. Returns False if the pool is full.
 
-    Steps move down only if a quarter of the slab is free before them: a step then moves at most three times for each
-    that comes.
+    Steps move down only if a quarter of the slab before them is free, so at most three steps move for each that comes.
     """
     header = stairs.owners[owner]
     start, n, slab, capacity = header[OFFSET], header[LENGTH], header[SLAB], header[CAPACITY]
@@ -136,14 +138,14 @@ def _make_room(stairs, owner):
 
 @inlined
 def expiring_before(steps, start, n, until):
-    """How many of the n steps from `start` on expire before then. Mostly nearly all do."""
+    """How many of the n steps from `start` on expire before `until`. Usually nearly all do."""
     high = n
     while high > 0 and n - high < NEAR and steps[start + high - 1, UNTIL] >= until:
         high -= 1
     if high == 0 or steps[start + high - 1, UNTIL] < until:
         return high
     low = 0
-    # Invariant: those before `low` expire before then, and none from `high` on does.
+    # Invariant: steps before `low` expire before `until`, and none from `high` on does.
     while low < high:
         middle = (low + high) >> 1
         if steps[start + middle, UNTIL] < until:
@@ -155,7 +157,8 @@ def expiring_before(steps, start, n, until):
 
 @part
 def insert(stairs, owner, until, value):
-    """Add a value that counts until then; False: the pool is full, nothing was changed. Twice is as good as once."""
+    """Add a value that counts until a moment. Adding it twice changes nothing. Returns False, without a change, if the
+    pool is full."""
     header, steps = stairs.owners[owner], stairs.steps
     n, start = header[LENGTH], header[OFFSET]
     behind = expiring_before(steps, start, n, until)
@@ -176,12 +179,13 @@ def insert(stairs, owner, until, value):
     return True
 
 
-# -- where clocks are apart --------------------------------------------------------------------------------------------
+# -- with a clock for each input ---------------------------------------------------------------------------------------
 
 
 @part
 def expire_apart(stairs, owner, now):
-    """Drop the steps that no longer count, each clock being where `now` says; where the smallest value is, or NONE."""
+    """Drop the steps that have expired at `now`, which has each clock. Returns the step with the smallest value, or
+    NONE."""
     header, steps, lowest = stairs.owners[owner], stairs.steps, NONE
     start, kept = header[OFFSET], header[OFFSET]
     for j in range(start, start + header[LENGTH]):
@@ -196,7 +200,7 @@ def expire_apart(stairs, owner, now):
 
 @inlined
 def _lasts(steps, j, until):
-    """Does a step count until then, on every clock?"""
+    """Does a step count until these moments, on every clock?"""
     lasts = True
     for u in range(steps.shape[1] - UNTIL):
         lasts &= steps[j, UNTIL + u] >= until[u]
@@ -205,14 +209,14 @@ def _lasts(steps, j, until):
 
 @part
 def insert_apart(stairs, owner, until, value):
-    """The same as `insert`, of a value that counts until the first of these moments, each on its own clock."""
+    """`insert` for a value that counts until the first of these moments, each on its own clock."""
     header, steps = stairs.owners[owner], stairs.steps
     start, clocks = header[OFFSET], steps.shape[1] - UNTIL
     for j in range(start, start + header[LENGTH]):
         if steps[j, VALUE] <= value and _lasts(steps, j, until):
             return True
     kept = start
-    # Invariant: of the steps before j, those that the new one does not hide are in [start, kept).
+    # Invariant: [start, kept) has the steps before j that the new step does not hide.
     for j in range(start, start + header[LENGTH]):
         hidden = value <= steps[j, VALUE]
         for u in range(clocks):

@@ -1,10 +1,12 @@
-"""Exact sums in whole numbers: a number is one int64 if it and all its multiples fit there, with room to spare. Else it
-is a row of limbs of 31 bits, least significant first, the last one signed.
+"""Exact sums in whole numbers.
 
-A float64 is a whole number times a power of two, so a sum of float64 is one too. With the power of two chosen below
-every number seen, adding, taking back and multiplying by counts are exact, in any order; only what is shown is rounded,
-once, to the nearest float64, as `math.fsum` of the live rows would. So is a mean: the exact quotient is rounded, not
-the sum and then the quotient.
+A number is one int64 if all sums of it fit, with room to spare. Otherwise it is a row of limbs of 31 bits, the least
+significant first; the last one is signed.
+
+A float64 is a whole number times a power of two, and so is a sum of float64. If the power of two is at or below the
+lowest bit of every number so far, adding, subtracting and multiplying by counts are exact, in any order. Only the
+result is rounded, once, to the nearest float64, as `math.fsum` of the live rows would. A mean is rounded once, too: the
+exact quotient, not first the sum and then the quotient.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ BITS = 31
 ONE_LIMB = 62  # bits that a number of one limb may have
 LIMB = 1 << BITS
 MASK = LIMB - 1
-NO_LOW, NO_HIGH = 1 << 20, -(1 << 20)  # of no number: a lowest bit above, and a highest one below all others
+NO_LOW, NO_HIGH = 1 << 20, -(1 << 20)  # the lowest and highest bits if there is no number yet
 
 EXPONENT = 0x7FF
 MANTISSA = (1 << 52) - 1
@@ -27,7 +29,7 @@ MANTISSA = (1 << 52) - 1
 
 @part
 def add_scaled(target, row, to, source, source_row, start, plain, limbs, factor):
-    """target += factor * source, for `plain` counts and a number of `limbs` limbs behind them."""
+    """target += factor * source, for `plain` counts and a number of `limbs` limbs after them."""
     counts = plain + limbs if limbs <= 1 else plain
     for c in range(counts):
         target[row, to + c] += source[source_row, start + c] * factor
@@ -39,7 +41,7 @@ def add_scaled(target, row, to, source, source_row, start, plain, limbs, factor)
             low, high, top = factor & MASK, factor >> BITS, limbs - 1
             _add_limbs(target, row, to + plain, source, source_row, start + plain, limbs, low)
             _add_limbs(target, row, to + plain + 1, source, source_row, start + plain, top, high)
-            # The last limb belongs one above the last of the target: there is room for the product, so it is a sign.
+            # The last limb belongs one above the target's last. The product fits, so this limb is only a sign.
             target[row, to + plain + top] += (source[source_row, start + plain + top] * high) << BITS
 
 
@@ -56,7 +58,7 @@ def _add_limbs(target, row, to, source, source_row, start, limbs, factor):
 
 @part
 def write_int(value, target, to, limbs):
-    """The limbs of an int64, in row 0."""
+    """Write the limbs of an int64 to row 0."""
     for c in range(limbs - 1):
         target[0, to + c] = value & MASK
         value >>= BITS
@@ -65,7 +67,7 @@ def write_int(value, target, to, limbs):
 
 @part
 def add_int(value, sign, target, row, to, limbs):
-    """Add an int64, or take it off."""
+    """Add an int64 times `sign`."""
     if limbs == 1:
         target[row, to] += sign * value
         return
@@ -80,7 +82,7 @@ def add_int(value, sign, target, row, to, limbs):
 
 @part
 def write_float(bits, target, to, limbs, low):
-    """The limbs of a finite float64, given as its bits, in units of 2**low, in row 0. Limbs may be negative."""
+    """Write the limbs of a finite float64, given as its bits, to row 0, in units of 2**low. Limbs may be negative."""
     for c in range(limbs):
         target[0, to + c] = 0
     exponent = (bits >> 52) & EXPONENT
@@ -93,7 +95,7 @@ def write_float(bits, target, to, limbs, low):
         return
     at = exponent - 1075 - low
     if at < 0:
-        mantissa >>= -at  # these bits are 0, or low would be lower
+        mantissa >>= -at  # these bits are 0; otherwise `low` would be lower
         at = 0
     sign = -1 if bits < 0 else 1
     if limbs == 1:
@@ -112,7 +114,7 @@ def write_float(bits, target, to, limbs, low):
 
 @kernel
 def extent(values, valid, bit, is_float):
-    """The lowest bit set in any of these numbers, and one more than the highest."""
+    """The lowest bit that is set in any of these numbers, and one more than the highest."""
     low, high = NO_LOW, NO_HIGH
     for i in range(len(values)):
         if not valid[i] >> bit & 1:
@@ -146,29 +148,29 @@ def extent(values, valid, bit, is_float):
     return low, high
 
 
-EXACT = 1 << 53  # up to here float64 has every whole number
-LEAD = 62  # bits of a number that decide, with one more for the rest, which float64 is nearest
+EXACT = 1 << 53  # every whole number up to here is a float64
+LEAD = 62  # the leading bits that decide, with one more for the rest, which float64 is nearest
 LEAST_NORMAL, LEAST_BIT = -1022, -1074  # exponents
 
 
 @part
 def mean_digits(limbs, scale):
-    """How many limbs of scratch `as_float` may need: the number, a sign, and what dividing brings behind the point."""
+    """How many limbs of scratch space `as_float` may need: for the number, a sign, and the digits of a quotient."""
     return limbs + 2 + 4 + (scale + 8) // 9
 
 
 @part
 def as_float(numbers, row, at, limbs, low, divisor, scale, scratch, free):
-    """The float64 nearest to a number in units of 2**low, divided by `divisor` and by 10**scale; of two as near, the
-    even one. Scratch is free from `free`."""
+    """The float64 nearest to a number in units of 2**low, divided by `divisor` and 10**scale; on a tie, the even one.
+    Scratch space is free from `free` on."""
     if limbs == 1 and low >= -900:
         whole, by = numbers[row, at], divisor
         for _ in range(scale):
             by = by * 10 if by < EXACT else by
         if -EXACT < whole < EXACT and by < EXACT:
-            # Both are float64, so the quotient is rounded once, and times a power of two it stays what it is.
+            # Both are float64, so the quotient is rounded once, and multiplying it by a power of two is exact.
             return math.ldexp(float(whole) / float(by), low)
-    # So many limbs behind the point that what is left of the number after dividing still has more than LEAD bits.
+    # Enough limbs behind the point that the quotient has more than LEAD bits.
     more = 0 if divisor == 1 and scale == 0 else 2 + (1 if divisor < LIMB else 2) + (scale + 8) // 9
     negative, count = numbers[row, at + limbs - 1] < 0, limbs + 2 + more
     carry = np.int64(0)
@@ -191,7 +193,7 @@ def as_float(numbers, row, at, limbs, low, divisor, scale, scratch, free):
 
 @part
 def divide(digits, free, count, divisor):
-    """Divide a number of so many limbs, which is not negative, in place; returns what remains."""
+    """Divide a number of `count` limbs, which must not be negative, in place. Returns the remainder."""
     rest = np.int64(0)
     for c in range(free + count - 1, free - 1, -1):
         if rest == 0 and digits[c] == 0:
@@ -201,7 +203,7 @@ def divide(digits, free, count, divisor):
             digits[c] = total // divisor
             rest = total - digits[c] * divisor
             continue
-        # Bit by bit: twice the rest has no more than 63 bits.
+        # Bit by bit, because twice the rest has at most 63 bits.
         quotient = np.int64(0)
         for bit in range(BITS - 1, -1, -1):
             rest = rest << 1 | (digits[c] >> bit & 1)
@@ -215,7 +217,7 @@ def divide(digits, free, count, divisor):
 
 @part
 def nearest(digits, free, count, rest, low):
-    """The float64 nearest to a number of so many limbs in units of 2**low, and a little more if there is a rest."""
+    """The float64 nearest to a number of `count` limbs in units of 2**low, or to a little more if there is a rest."""
     top = count - 1
     while top >= 0 and digits[free + top] == 0:
         top -= 1
@@ -224,7 +226,7 @@ def nearest(digits, free, count, rest, low):
     width = 0
     while digits[free + top] >> width > 0:
         width += 1
-    # The leading bits; what lies below them only says to which side of a tie the number falls.
+    # The leading bits. The bits below them only decide ties.
     second = digits[free + top - 1] if top >= 1 else np.int64(0)
     third = digits[free + top - 2] if top >= 2 else np.int64(0)
     taken = BITS - width
@@ -236,7 +238,7 @@ def nearest(digits, free, count, rest, low):
         lead |= 1
     exponent = BITS * top + width - LEAD + low
     if exponent + LEAD <= LEAST_NORMAL:
-        # So small that float64 has fewer bits for it: rounded here, since `ldexp` would round once more.
+        # A subnormal float64 has fewer bits, so the number is rounded here; `ldexp` would round a second time.
         lost = LEAST_BIT - exponent
         if lost > LEAD:
             return 0.0
@@ -250,7 +252,7 @@ def nearest(digits, free, count, rest, low):
 
 @part
 def as_int(numbers, row, at, limbs):
-    """The number, if an int64 can hold it, and whether it can."""
+    """The number as an int64, and whether it fits."""
     high = numbers[row, at + limbs - 1]
     for c in range(limbs - 2, -1, -1):
         if high >= (1 << 32) or high < -(1 << 32):

@@ -1,4 +1,4 @@
-"""The compiled loops that bring a row to its entry, or take it away: what it adds, and how the entry is found."""
+"""The compiled loops that add a row to its entry or subtract it, and that link the entry."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from skyband.problems.joins.algorithms.plans.kernels.sums import EXPONENT, add_i
 
 @part
 def add_row(config, program, entries, target, at_row, start, source, slots, slot, sign):
-    """Add a row to the numbers from column `start` on of a row of `target`, or take it off. Entry 0 is scratch."""
+    """Add `sign` times a row to the numbers of a row of `target`, from column `start` on. Entry 0 is scratch space."""
     rows = sign * slots[slot, R_WEIGHT]
     target[at_row, start] += rows
     mine, valid = config[INPUT_ROWS] + source, slots[slot, R_VALID]
@@ -80,7 +80,7 @@ def only_plain(config, program):
 
 @inlined
 def add_plain_row(config, program, target, at_row, start, source, slots, slot, sign):
-    """The same, if all terms are whole numbers of one limb."""
+    """`add_row` if all terms are whole numbers of one limb."""
     rows, valid, mine = sign * slots[slot, R_WEIGHT], slots[slot, R_VALID], config[INPUT_ROWS] + source
     target[at_row, start] += rows
     for t in range(config[TERM_ROWS] + program[mine, I_TERM], config[TERM_ROWS] + program[mine, I_TERM_END]):
@@ -93,7 +93,7 @@ def add_plain_row(config, program, target, at_row, start, source, slots, slot, s
 
 @part
 def read_terms(config, program, entries, slots, slot):
-    """What one row adds to its entry, to entry 0."""
+    """Write what a row adds to its entry to entry 0."""
     valid, start = slots[slot, R_VALID], config[SUMS]
     source = entries[slots[slot, R_ENTRY], SOURCE]
     entries[0, start] = weight = slots[slot, R_WEIGHT]
@@ -119,7 +119,7 @@ def read_terms(config, program, entries, slots, slot):
 
 @part
 def read_row(config, program, entries, slots, slot, scratch):
-    """What one row adds to its entry, to entry 0, and its values for staircases, to scratch."""
+    """Write what a row adds to its entry to entry 0, and its values for staircases to scratch space."""
     read_terms(config, program, entries, slots, slot)
     mine = program[config[INPUT_ROWS] + entries[slots[slot, R_ENTRY], SOURCE]]
     for s in range(mine[I_STAIR], mine[I_STAIR_END]):
@@ -132,7 +132,7 @@ def read_row(config, program, entries, slots, slot, scratch):
 
 @part
 def add_entry(config, program, entries, entry, to, factor):
-    """Add entry 0 to the sums, or what waits, of an entry: to the columns from `to` on."""
+    """Add entry 0 to the columns of an entry from `to` on: its sums, or its waiting change."""
     start, mine = config[SUMS], program[config[INPUT_ROWS] + entries[entry, SOURCE]]
     if mine[I_SIMPLE] != NONE:
         for c in range(1 + mine[I_SIMPLE]):
@@ -147,7 +147,8 @@ def add_entry(config, program, entries, entry, to, factor):
 
 @part
 def update(config, program, entries, first, entry_stairs, scratch, entry, sign, last, moments, turn):
-    """The window update and, for the same entry, the update of its aggregation set. False: no room for staircases."""
+    """Update an entry for an event: the paper's updates of the window and of the aggregation set. Returns False if
+    there is no room for staircases."""
     source, rows = entries[entry, SOURCE], config[SUMS]
     mine = program[config[INPUT_ROWS] + source]
     stairs = entry * config[STAIRS_WIDE] - mine[I_STAIR]
@@ -158,7 +159,7 @@ def update(config, program, entries, first, entry_stairs, scratch, entry, sign, 
             value = scratch[config[OWN] + s]
             if has_value(config, program, entries, source, s) and not insert(entry_stairs, stairs + s, last, value):
                 return False
-        # Until then, combinations of the entry that there were before the row count already. See `add_steps`.
+        # Until this moment, the group has the combinations of the entry's other rows: see `add_steps`.
         entries[0, LAST] = entries[entry, LAST] if was > 0 else NEVER
         entries[entry, LAST] = last if was == 0 else max(last, entries[entry, LAST])
     add_entry(config, program, entries, entry, rows, sign)
@@ -172,7 +173,7 @@ def update(config, program, entries, first, entry_stairs, scratch, entry, sign, 
 
 @part
 def relink(config, program, entries, first, entry):
-    """An entry is found by its keys while it has rows."""
+    """Link an entry to the lists of its keys if it has rows, or unlink it."""
     mine = program[config[INPUT_ROWS] + entries[entry, SOURCE]]
     for index in range(mine[I_LINK], mine[I_LINK_END]):
         next_column, last_column = config[FOLLOWING] + index - mine[I_LINK], config[PRECEDING] + index - mine[I_LINK]

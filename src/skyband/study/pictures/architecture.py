@@ -22,11 +22,11 @@ LEFT, TOP, WIDTH = 40, 60, 860
 
 def draw() -> str:
     """Eight layers; the problems, as the registry finds them, with how many algorithms each has."""
-    sheet = Sheet(940, 676, "The architecture of Skyband")
+    sheet = Sheet(940, 652, "The architecture of Skyband")
     sheet.text(LEFT, 40, "Imports go one way: downwards", size=20, bold=True)
     y = float(TOP)
     for name, says, fill in LAYERS:
-        height = 150 if name == "problems" else 56
+        height = 126 if name == "problems" else 56
         sheet.box(LEFT, y, WIDTH, height, fill=fill)
         sheet.text(LEFT + 18, y + 34, name, bold=True, size=16)
         if name == "problems":
@@ -44,5 +44,4 @@ def _problems(sheet: Sheet, top: float) -> None:
     for i, name in enumerate(names):
         packages = list(registry.packages_of(name))
         x = LEFT + 18 + i * (width + 12)
-        lines = [name, "query, codec, planning", f"{len(packages)} algorithm folders"]
-        sheet.card(x, top + 52, width, lines, fill=PAPER)
+        sheet.card(x, top + 52, width, [name, f"{len(packages)} algorithm folders"], fill=PAPER)

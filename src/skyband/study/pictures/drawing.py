@@ -18,6 +18,8 @@ PALE_ORANGE: Final = "#ffedd5"
 PALE_GREEN: Final = "#dcfce7"
 PALE_SHADE: Final = "#f9fafb"
 GRID: Final = "#e5e7eb"
+TEAL: Final = "#0d9488"
+PURPLE: Final = "#8b5cf6"
 
 # What each colour becomes where the reader prefers dark pages.
 DARK: Final = {
@@ -33,6 +35,8 @@ DARK: Final = {
     PALE_GREEN: "#173a26",
     PALE_SHADE: "#1b2230",
     GRID: "#2f3848",
+    TEAL: "#2dd4bf",
+    PURPLE: "#a78bfa",
 }
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -34,11 +35,16 @@ class Line(NamedTuple):
 
 
 def draw() -> str:
+    """The headlines of all problems."""
+    return against("How fast: each line against its reference", SHOWN)
+
+
+def against(title: str, shown: Mapping[str, str]) -> str:
     """A bar for each line, on a log scale, where 1 is as fast as the reference; a tick where the bar is."""
-    lines = {name: line for name, line in read().items() if name in SHOWN}
-    assert set(lines) == set(SHOWN), "each line of the picture is on the page"
-    sheet = Sheet(940, TOP + STEP * len(SHOWN) + 60, "Measurements against their references")
-    sheet.text(30, 38, "How fast: each line against its reference", size=20, bold=True)
+    lines = {name: line for name, line in read().items() if name in shown}
+    assert set(lines) == set(shown), "each line of the picture is on the page"
+    sheet = Sheet(940, TOP + STEP * len(shown) + 60, title)
+    sheet.text(30, 38, title, size=20, bold=True)
     sheet.text(
         30,
         64,
@@ -46,12 +52,12 @@ def draw() -> str:
         size=14,
         colour=SOFT,
     )
-    bottom = TOP + STEP * len(SHOWN)
+    bottom = TOP + STEP * len(shown)
     for power in range(-2, 4):
         x = _x(10.0**power)
         sheet.line([(x, TOP - 8), (x, bottom)], colour=INK if power == 0 else GRID, width=1)
         sheet.text(x, bottom + 20, f"{10.0**power:g}", size=13, colour=SOFT, anchor="middle")
-    for i, (name, says) in enumerate(SHOWN.items()):
+    for i, (name, says) in enumerate(shown.items()):
         _bar(sheet, TOP + STEP * i, says, lines[name])
     return sheet.svg()
 

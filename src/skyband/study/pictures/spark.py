@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from skyband.study.pictures.drawing import PALE_BLUE, PALE_GREEN, PALE_ORANGE, SHADE, SOFT, Sheet
+from skyband.study.pictures.drawing import PALE_BLUE, PALE_ORANGE, SHADE, SOFT, Sheet
 
 STEPS: Final = (
     ("read", ("files, Kafka, tables", "by Spark's readers"), SHADE),
@@ -12,7 +12,7 @@ STEPS: Final = (
     ("sieve", ("one comparison", "a row, in the JVM"), SHADE),
     ("shuffle", ("few rows, packed,", "by group"), SHADE),
     ("session", ("in each bucket,", "the operator"), PALE_ORANGE),
-    ("answer", ("merged, unpacked,", "written by Spark"), PALE_GREEN),
+    ("answer", ("merged, unpacked,", "written by Spark"), SHADE),
 )
 LEFT, TOP, STEP, WIDTH = 24, 96, 164, 142
 

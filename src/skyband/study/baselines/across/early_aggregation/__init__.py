@@ -23,7 +23,7 @@ MOST_REPEATS = 64  # of which there is room for each, of every object in every s
 
 def refuses(spec: AcrossSpec) -> str | None:
     if spec.repeat == LAST:
-        return "an object may come again with a lower value, so that nothing about it is sure"
+        return "an object may come again with a lower value, so nothing about it is certain"
     if spec.repeat != ONCE and not 0 < spec.max_repeats <= MOST_REPEATS:
         return f"it has to know how often an object may come to a stream: max_repeats, at most {MOST_REPEATS}"
     return None

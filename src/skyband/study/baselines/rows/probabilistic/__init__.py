@@ -20,7 +20,7 @@ NAME = "probabilistic"
 
 def refuses(spec: Spec) -> str | None:
     if spec.ad_hoc:
-        return "ad-hoc questions for a part of the window need rows that are not among the best of all of it"
+        return "ad-hoc queries over a part of the window need rows that are not among the best of the whole window"
     return None
 
 

@@ -13,6 +13,9 @@ from types import ModuleType
 from typing import Any
 
 import skyband as sb
+from skyband.problems.across.session import AcrossSession
+from skyband.problems.joins.session import JoinSession
+from skyband.problems.subscriptions.session import SubscriptionsSession
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "api.md"
 
@@ -36,9 +39,15 @@ CHAPTERS = {
     ],
     "A running query": ["Session", "Stats", "Store"],
     "Functions of your own": ["function"],
-    "Spark sessions": ["spark"],
+    "Spark sessions": ["spark", "read_state"],
 }
-INTERNAL = {"check_columns", "combined", "of", "schemas", "ticks"}  # methods that only Skyband itself calls
+SESSIONS = {  # what the sessions of some queries can do beside `Session`
+    "TopKForEach": (SubscriptionsSession, ["add", "remove", "change"]),
+    "TopKAcross": (AcrossSession, ["push"]),
+    "JoinAggregate": (JoinSession, ["push", "statistics"]),
+}
+# Methods that only Skyband itself calls, and a function that has an entry of its own.
+INTERNAL = {"check_columns", "columns", "combined", "fingerprint", "of", "schemas", "ticks", "read_state"}
 SECTION = re.compile(r"^(Parameters|Returns|Raises|Examples|References|Attributes)\n-+\n", re.MULTILINE)
 
 
@@ -49,6 +58,8 @@ def page() -> str:
         if names:
             lines.append(f"## {chapter}\n")
             lines += (line for name in names for line in _entry(name, getattr(sb, name)))
+        if chapter == "A running query":
+            lines += (line for query in SESSIONS for line in _session(query))
     return "\n".join(lines)
 
 
@@ -63,15 +74,40 @@ def _others() -> list[str]:
 
 def _entry(name: str, value: Any) -> Iterator[str]:
     yield f"### {name}\n"
-    if not isinstance(value, ModuleType):
+    if not isinstance(value, ModuleType) and value is not sb.Session:
         yield f"```py\n{_signature(name, value)}\n```\n"
     yield from _sections(inspect.getdoc(value) or "")
-    if isinstance(value, type | ModuleType):
-        for method, function in vars(value).items():
-            if method not in INTERNAL and method[0] != "_" and inspect.isfunction(function) and function.__doc__:
-                yield f"#### {name}.{method}\n"
-                yield f"```py\n{_signature(f'{name}.{method}', function)}\n```\n"
-                yield from _sections(inspect.getdoc(function) or "")
+    for method, function in methods(value).items():
+        yield from _method(f"{name}.{method}", function)
+
+
+def _session(query: str) -> Iterator[str]:
+    kind, names = SESSIONS[query]
+    yield f"### Sessions of {query}\n"
+    yield f"`{query}(…).open(…)` opens a `Session` that also has these methods.\n"
+    for name in names:
+        yield from _method(f"session.{name}", getattr(kind, name))
+
+
+def _method(name: str, function: Any) -> Iterator[str]:
+    yield f"#### {name}\n"
+    yield f"```py\n{_signature(name, function)}\n```\n"
+    yield from _sections(inspect.getdoc(function) or "")
+
+
+def methods(value: Any) -> dict[str, Any]:
+    """The methods of a class, also those of its bases, or the functions of a module, that users call."""
+    if isinstance(value, ModuleType):
+        found = dict(vars(value))
+    elif isinstance(value, type) and value.__module__.startswith("skyband"):
+        found = {name: getattr(value, name) for base in value.__mro__ for name in vars(base)}
+    else:
+        return {}
+    return {
+        name: each
+        for name, each in found.items()
+        if name not in INTERNAL and name[0] != "_" and inspect.isfunction(each) and each.__doc__
+    }
 
 
 def _signature(name: str, value: Any) -> str:
@@ -93,6 +129,7 @@ def _sections(doc: str) -> Iterator[str]:
     yield _plain(parts[0]) + "\n"
     for title, text in zip(parts[1::2], parts[2::2], strict=True):
         if title == "Examples":
+            yield "**Example**\n"
             yield from _examples(text)
         elif title in ("Parameters", "Raises", "Attributes"):
             yield f"**{title}**\n"

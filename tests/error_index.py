@@ -19,13 +19,20 @@ HEAD = """# Errors: what each means, and what to do
 
 Every error that Skyband raises on purpose is a subclass of `sb.SkybandError`, and its message says what was wrong, what
 was given and what is possible. Search this page for the name in front of the message. `python tests/error_index.py`
-generates the page from the classes, and the tests run every example.
+generates the page from the classes, and the tests run every example that begins with `>>>`.
 """
 
 
 def page() -> str:
     """The page as it should be."""
-    return "\n".join([HEAD, *(line for kind in kinds() for line in _section(kind))])
+    return "\n".join([HEAD, *_index(), *(line for kind in kinds() for line in _section(kind))])
+
+
+def _index() -> Iterator[str]:
+    """A table of all errors, to look one up."""
+    yield "| error | what is wrong |\n|---|---|"
+    yield from (f"| [{kind.__name__}](#{kind.__name__.lower()}) | {parts(kind)[0]} |" for kind in kinds())
+    yield ""
 
 
 def kinds() -> list[type[Exception]]:
@@ -44,8 +51,8 @@ def _section(kind: type[Exception]) -> Iterator[str]:
     base = kind.__bases__[0]
     yield f"{means} (`{name}`, a subclass of `{base.__name__}`.)\n"
     yield f"**What to do.** {to_do[0].upper()}{to_do[1:]}\n"
-    if example:
-        yield f"```pycon\n{example}\n```\n"
+    assert example, f"the docstring of {kind.__name__} has an example"
+    yield f"```{'pycon' if example.startswith('>>>') else 'text'}\n{example}\n```\n"
 
 
 def parts(kind: type[Exception]) -> tuple[str, str, str]:

@@ -6,13 +6,17 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 
+import api_page
 import pytest
 
 import skyband as sb
 from skyband.core.query import Query
 from skyband.expressions import functions
 
+NEVER_RAISES = {"Stats", "Stats.told", "Store.close", "Session.observe", "Session.stats", "Session.held"}
+NEVER_RAISES |= {"Session.next_close", "Session.snapshot", "Session", "session.statistics", "Session.finish"}
 MODULES = [
     "skyband",
     *(
@@ -60,3 +64,28 @@ def test_a_query_says_what_it_takes_and_where_it_comes_from(name: str) -> None:
             line for line in inspect.getdoc(kind).splitlines() if line in ("Parameters", "Examples", "References")
         ]
         assert sections == ["Parameters", "Examples", "References"]
+
+
+def documented() -> dict[str, object]:
+    """Every function, class and method of the page of functions."""
+    names = {name: getattr(sb, name) for names in api_page.CHAPTERS.values() for name in names}
+    found: dict[str, object] = {name: value for name, value in names.items() if callable(value)}
+    for name, value in names.items():
+        found |= {f"{name}.{method}": each for method, each in api_page.methods(value).items()}
+    for kind, methods in api_page.SESSIONS.values():
+        found |= {f"{kind.__name__}.{name}": getattr(kind, name) for name in methods}
+    return found
+
+
+@pytest.mark.parametrize("name", documented())
+def test_a_docstring_says_what_is_taken_returned_and_raised(name: str) -> None:
+    value = documented()[name]
+    parts = api_page.SECTION.split(inspect.getdoc(value) or "")
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if name != "Session":  # a query opens it
+        taken = [each for each in inspect.signature(value).parameters if each != "self"]  # type: ignore[arg-type]
+        said = re.findall(r"^(\w+)$", sections.get("Parameters", sections.get("Attributes", "")), re.MULTILINE)
+        assert said == taken
+    if not inspect.isclass(value) and inspect.signature(value).return_annotation not in ("None", None):  # type: ignore[arg-type]
+        assert sections["Returns"].strip()
+    assert ("Raises" in sections) == (name not in NEVER_RAISES)

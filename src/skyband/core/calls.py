@@ -52,7 +52,18 @@ class SessionCalls:
         )
 
     def observe(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` after each push. Call the returned function to stop."""
+        """Call a function after each push, in the thread that pushes.
+
+        Parameters
+        ----------
+        observer
+            A function of three: the arrival number of the first row pushed, the rows as a RecordBatch (None if only
+            time has passed), and the new answers. It must not raise, and must be fast.
+
+        Returns
+        -------
+        A function. Call it to stop.
+        """
         with self._turn:
             self._observers = (*self._observers, observer)
 
@@ -63,9 +74,22 @@ class SessionCalls:
         return end
 
     def serve(self, **options: Any) -> Any:
-        """Serve the answers and the console over HTTP, until you call `close()` of the returned server.
+        """Serve the answers and the console over HTTP. This needs `pip install 'skyband[serve]'`.
 
-        `skyband.serving.serve` lists the options. This needs `pip install 'skyband[serve]'`.
+        Parameters
+        ----------
+        options
+            `name`: what the query is called in addresses. `host`: the address to listen on, 127.0.0.1 unless you name
+            another, which then requires a token. `port`: 0 takes any free one.
+
+        Returns
+        -------
+        A server. `server.url` is its address, `server.token` its token; `close()` or the end of a `with` stops it.
+
+        Raises
+        ------
+        EnvironmentProblem
+            The port is taken, or the packages for serving are not installed.
         """
         # By name, because `serving` is an extra and a higher layer.
         return import_module("skyband.serving").serve(self, **options)
@@ -73,7 +97,14 @@ class SessionCalls:
     def live(self) -> Any:
         """Show the answer and the skyband in a widget that updates with each push, in Jupyter, VS Code or marimo.
 
-        This needs `pip install 'skyband[notebook]'`.
+        Returns
+        -------
+        A widget: show it as the last value of a cell.
+
+        Raises
+        ------
+        EnvironmentProblem
+            The package for widgets is not installed: `pip install 'skyband[notebook]'`.
         """
         return import_module("skyband.serving.widget").live(self)
 
@@ -126,17 +157,17 @@ def entry(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P],
 
 def _failed_before(problem: BaseException) -> SessionFailed:
     return SessionFailed(
-        f"This session failed before, in the middle of its work ({type(problem).__name__}: {problem}), so what "
-        "it holds is incomplete. Open the query again with its last snapshot, as in query.open(schema, state), "
-        "or start afresh."
+        f"This session failed before, in the middle of its work ({type(problem).__name__}: {problem}), so its state is "
+        "incomplete. Open the query again with its last snapshot, as in query.open(schema, state), or start again "
+        "without one."
     )
 
 
 def _should_not_be(problem: Exception) -> SessionFailed:
     return SessionFailed(
-        f"This session went on from a snapshot, and failed as none should ({type(problem).__name__}: {problem}). If "
-        "the snapshot may have been changed after it was written, use an earlier one; if not, this is an error of "
-        "Skyband's: please report it."
+        "This session continued from a snapshot, and failed in a way that should be impossible "
+        f"({type(problem).__name__}: {problem}). If somebody may have changed the snapshot, use an earlier one. "
+        "Otherwise this is a bug in Skyband: please report it."
     )
 
 
@@ -166,6 +197,29 @@ class Counters:
 class Stats:
     """Counts of the rows so far: rows_in = rows_used + rows_late + rows_null_time + rows_jumped.
 
+    Attributes
+    ----------
+    rows_in
+        All rows that were pushed.
+    rows_used
+        Rows that took their place in a window.
+    rows_late
+        Rows dropped because all their windows had closed.
+    rows_null_time
+        Rows dropped because they have no event time.
+    rows_jumped
+        Rows dropped by `max_jump`, because their time is too far ahead of all earlier rows.
+    rows_unranked
+        Rows used but never ranked, because their score is null or NaN.
+    rows_held
+        Rows that the session keeps now, because an answer may still show them.
+    rows_missed
+        With `error`: rows that belonged in an answer and were not shown.
+    groups
+        Groups that the session keeps now; for subscriptions, queries.
+    queries_refused
+        Changes of queries that could not be applied, and were skipped.
+
     Examples
     --------
     >>> import pyarrow as pa, skyband as sb
@@ -178,21 +232,26 @@ class Stats:
     """
 
     rows_in: int = 0
-    rows_used: int = 0  # took their place in a window
-    rows_late: int = 0  # dropped: all their windows had closed
-    rows_null_time: int = 0  # dropped: no event time
-    rows_jumped: int = 0  # dropped: with `max_jump`, too far ahead of all earlier rows
-    rows_unranked: int = 0  # used, but with a null or NaN score, so never ranked
-    rows_held: int = 0  # kept now because they may still be shown
-    rows_missed: int = 0  # with `error`: belonged in an answer, and were not shown
+    rows_used: int = 0
+    rows_late: int = 0
+    rows_null_time: int = 0
+    rows_jumped: int = 0
+    rows_unranked: int = 0
+    rows_held: int = 0
+    rows_missed: int = 0
     groups: int = 0
-    queries_refused: int = 0  # changes of queries that Skyband could not apply and skipped
+    queries_refused: int = 0
 
     def _repr_html_(self) -> str:
         return notebook.page("Rows so far", notebook.facts(self.told()))
 
     def told(self) -> dict[str, int]:
-        """The counts by readable name: rows in, used and held, and all other counts that are not zero."""
+        """Name the counts in words: rows in, used and held, and every other count that is not zero.
+
+        Returns
+        -------
+        A dict from names such as "rows held" to counts.
+        """
         always = ("rows_in", "rows_used", "rows_held")
         found = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name.replace("_", " "): value for name, value in found.items() if value or name in always}

@@ -93,6 +93,37 @@ def _further_parameters(check: Callable[..., Any]) -> tuple[str, ...]:
     return () if code is None else code.co_varnames[1 : code.co_argcount]
 
 
+_REFUSES: Final = """Raises
+------
+InvalidQuery
+    An option is out of range, or two options contradict each other.
+"""
+_OPENS: Final = """Parameters
+----------
+schema
+    The columns of the rows that you will push; for a join, a mapping from the inputs' names to their schemas.
+state
+    What `snapshot()` of an earlier session returned. None: start without rows.
+
+Returns
+-------
+A session: `push` feeds it rows.
+
+Raises
+------
+UnknownColumn
+    The query names a column that `schema` does not have.
+InvalidExpression
+    A score or condition cannot be read, or does not give numbers.
+SnapshotMismatch
+    Another query took the snapshot, or the columns have changed.
+SnapshotCorrupt
+    The snapshot is damaged.
+SnapshotTooNew
+    A newer version of Skyband took the snapshot.
+"""
+
+
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
 class Query:
     """The base of all queries. It makes each subclass a frozen dataclass whose fields are its options."""
@@ -104,7 +135,10 @@ class Query:
         dataclass(frozen=True, kw_only=True)(cls)
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # mypy sees no dataclass in a base
         cls._options = tuple(dataclasses.replace(each.metadata[_DECLARATION], name=each.name) for each in fields)
-        cls.__doc__ = with_parameters(cls.__doc__ or "", options_of(cls))
+        cls.__doc__ = with_parameters(cls.__doc__ or "", options_of(cls), _REFUSES)
+        opens = cls.__dict__.get("open")
+        if opens is not None:
+            opens.__doc__ = f"{inspect.cleandoc(opens.__doc__ or '')}\n\n{_OPENS}"
         cls.__signature__ = _LazySignature()  # type: ignore[attr-defined]
 
     def __post_init__(self) -> None:
@@ -199,10 +233,10 @@ def type_text(hint: Any) -> str:
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
 
 
-def with_parameters(doc: str, options: Iterable[QueryOption]) -> str:
-    """Insert a Parameters section for these options into a docstring, before its other sections."""
+def with_parameters(doc: str, options: Iterable[QueryOption], then: str = "") -> str:
+    """Insert a Parameters section for these options, and `then`, into a docstring, before its other sections."""
     doc = inspect.cleandoc(doc)
-    text = "\n".join(["Parameters", "----------", *map(_described, options), ""])
+    text = "\n".join(["Parameters", "----------", *map(_described, options), "", then])
     first_section = re.search(r"^(Returns|Raises|Examples)\n-+\n", doc, re.MULTILINE)
     cut = first_section.start() if first_section else len(doc)
     return f"{doc[:cut].rstrip()}\n\n{text}\n{doc[cut:]}".rstrip() + "\n"

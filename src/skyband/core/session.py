@@ -290,7 +290,12 @@ class Session(SessionCalls):
 
     @entry
     def held(self) -> Ints:
-        """The arrival numbers, from 0, of the rows that the session holds because an answer may still show them."""
+        """List the rows that the session holds because an answer may still show them.
+
+        Returns
+        -------
+        Their arrival numbers, counted from 0, as a numpy array.
+        """
         return self._operator.held()
 
     @entry
@@ -356,8 +361,8 @@ class Session(SessionCalls):
             raise
         except Exception as problem:  # a part is missing, or another version wrote it
             raise SnapshotMismatch(
-                f"This snapshot was taken by {saved.algorithm!r} of another version of Skyband, which keeps other "
-                f"things ({type(problem).__name__}: {problem}). Read it with that version, or start without it."
+                f"This snapshot was taken by {saved.algorithm!r} of another version of Skyband, whose state differs "
+                f"({type(problem).__name__}: {problem}). Open it with that version, or start without it."
             ) from problem
 
     # -- inside ------------------------------------------------------------------------------------------------------

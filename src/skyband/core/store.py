@@ -44,6 +44,11 @@ class Store:
         A secret. The store then reads only snapshots that were saved with the same key. Use it if others can write to
         the folder.
 
+    Raises
+    ------
+    InvalidInput
+        `path` is a file, or `key` is not 1 to 64 bytes.
+
     Examples
     --------
     >>> import tempfile
@@ -51,7 +56,7 @@ class Store:
     >>> query = sb.TopK(k=1, by="price", window=sb.sliding(3, every=3))
     >>> trades = pa.table({"price": [10, 30, 20]})
     >>> with tempfile.TemporaryDirectory() as folder, sb.Store(folder) as store:
-    ...     session = query.open(trades.schema, store.load())  # the first time there is nothing to go on from
+    ...     session = query.open(trades.schema, store.load())  # None the first time
     ...     _ = session.push(trades.slice(0, 2))
     ...     store.save(session.snapshot())
     ...     again = query.open(trades.schema, store.load())  # as after a crash
@@ -72,11 +77,24 @@ class Store:
             raise InvalidInput(f"A store is a folder, but {str(path)!r} is a file, or lies below one.") from None
 
     def save(self, state: bytes) -> None:
-        """Save a snapshot. When this returns, it is on the disk; if it raises, the earlier ones are unchanged."""
+        """Save a snapshot. When this returns, it is on the disk; if it raises, the earlier ones are unchanged.
+
+        Parameters
+        ----------
+        state
+            What `session.snapshot()` returned.
+
+        Raises
+        ------
+        InvalidInput
+            `state` is not bytes.
+        EnvironmentProblem
+            Another store is saving to this folder.
+        OSError
+            The disk is full, or this process may not write to the folder.
+        """
         if not isinstance(state, (bytes, bytearray, memoryview)):
-            raise InvalidInput(
-                f"save takes a snapshot's bytes, as session.snapshot() gives; got {type(state).__name__}."
-            )
+            raise InvalidInput(f"save takes the bytes that session.snapshot() returns; got {type(state).__name__}.")
         self._take_lock()
         numbers = self._numbers()
         number = numbers[-1] + 1 if numbers else 0
@@ -88,9 +106,16 @@ class Store:
             self._file(old).unlink(missing_ok=True)
 
     def load(self) -> bytes | None:
-        """Return the last snapshot; None if there is none.
+        """Read the last complete snapshot. If the last one is damaged, `load` warns and reads the previous one.
 
-        If it is damaged, this returns the previous one and warns. If both are damaged, it raises `SnapshotCorrupt`.
+        Returns
+        -------
+        The snapshot, for `query.open(schema, state)`; None if the store is empty.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            All snapshots are damaged, or were saved with another key.
         """
         problems: list[str] = []
         for number in reversed(self._numbers()):
@@ -98,7 +123,7 @@ class Store:
             digest, state = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
             if hmac.compare_digest(digest, self._digest(state)):
                 if problems:
-                    warnings.warn(f"{' and '.join(problems)}: the snapshot before is used.", stacklevel=2)
+                    warnings.warn(f"{' and '.join(problems)}: loading the previous snapshot.", stacklevel=2)
                 return state
             problems.append(f"{self._file(number)} is damaged{', or was saved with another key' if self._key else ''}")
         if problems:
@@ -106,7 +131,7 @@ class Store:
         return None
 
     def close(self) -> None:
-        """Release the folder, so that another process can save to it."""
+        """Release the folder, so that another process can save to it. A `with` block does this at its end."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

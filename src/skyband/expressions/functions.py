@@ -32,7 +32,7 @@ def function(name: str, fn: Function) -> None:
     Raises
     ------
     InvalidQuery
-        The name is no name, or is one of the functions of SQL.
+        The name is not a word, or is a function of SQL already; or `fn` is not a function.
 
     Examples
     --------

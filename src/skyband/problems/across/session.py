@@ -21,10 +21,23 @@ class AcrossSession(Session):
 
     @entry
     def push(self, rows: Any, stream: str | None = None) -> pa.Table:
-        """Feed rows in the order in which they arrive, and return the new answers as a pyarrow Table.
+        """Feed rows of a stream to the query, in the order in which they arrive.
 
-        `rows` is anything that `top_k` takes; `push` reads a stream to its end. `stream` names the stream of the rows,
-        unless a column does, or there is only one stream.
+        Parameters
+        ----------
+        rows
+            Any input that `top_k` takes. `push` reads a stream to its end.
+        stream
+            The name of the stream. None: a column names it, or there is only one stream.
+
+        Returns
+        -------
+        A pyarrow Table with the new answers. It is often empty.
+
+        Raises
+        ------
+        InvalidInput
+            The rows do not fit, or no stream has this name. The session took none of them and is as it was.
         """
         rows = rows_for(rows, self.schema)
         return self._push(rows, self._codec.stream_number(stream))

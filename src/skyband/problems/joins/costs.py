@@ -42,6 +42,11 @@ class Statistics:
     groups
         How many distinct values of the grouping columns they have. 1: there are no such columns, or it is unknown.
 
+    Raises
+    ------
+    InvalidQuery
+        A number is negative or not finite.
+
     Examples
     --------
     >>> import skyband as sb

@@ -54,6 +54,11 @@ def stream_input(window: Window, *, where: str | None = None) -> StreamInput:
     -------
     A stream, for `inputs` of a join.
 
+    Raises
+    ------
+    InvalidQuery
+        `window` is not a window, or `where` is not a string.
+
     Examples
     --------
     >>> import skyband as sb
@@ -75,6 +80,11 @@ def relation(*, where: str | None = None) -> Relation:
     Returns
     -------
     A table, for `inputs` of a join.
+
+    Raises
+    ------
+    InvalidQuery
+        `where` is not a string.
 
     Examples
     --------
@@ -161,7 +171,7 @@ def _check_k(k: object, order_by: tuple[str, ...]) -> int | None:
         return None
     number = query.check_k(k)
     if not order_by:
-        raise InvalidQuery(f"k={number} needs order_by=: what the best groups are best by.")
+        raise InvalidQuery(f"k={number} needs order_by=, the columns that rank the groups.")
     return number
 
 
@@ -199,8 +209,7 @@ def _check_slide(slide: int | timedelta | None, name: str, window: Window) -> No
         raise InvalidQuery(f"every={slide} and the window of {name} must both be durations or both be numbers.")
     if slide > window.size:  # type: ignore[operator]
         raise InvalidQuery(
-            f"every={slide} is larger than the window of {name}, {window.size}: rows between two windows "
-            "would never be seen."
+            f"every={slide} is larger than the window of {name}, {window.size}: some rows would be in no window."
         )
 
 

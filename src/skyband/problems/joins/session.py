@@ -31,17 +31,35 @@ class JoinSession(Session):
 
     @entry
     def push(self, rows: Any, input: str | None = None) -> pa.Table:
-        """Feed rows of an input in the order in which they arrive, and return the new answers as a pyarrow Table.
+        """Feed rows of an input to the query, in the order in which they arrive.
 
-        `rows` is anything that `top_k` takes; `push` reads a stream to its end. A single stream needs no name. Push
-        relations before the first row of a stream.
+        Parameters
+        ----------
+        rows
+            Any input that `top_k` takes. `push` reads a stream to its end. Push relations before the first row of a
+            stream.
+        input
+            The name of the input. None: there is only one.
+
+        Returns
+        -------
+        A pyarrow Table with the new answers. It is often empty.
+
+        Raises
+        ------
+        InvalidInput
+            The rows do not fit, or come too late for a relation. The session took none of them and is as it was.
+        AggregateOverflow
+            A sum of whole numbers exceeds 64 bits.
+        TooManyGroups
+            There are more than 20 million groups at once.
         """
         i = self._which(input)
         name = self.query.names[i]
         rows = rows_for(rows, self.schema[name])
         if self._codec.is_too_late(i):
             raise InvalidInput(
-                f"{name!r} is a relation: its rows come before the first row of a stream. The rows were not taken."
+                f"{name!r} is a relation: push its rows before the first row of a stream. Skyband rejected the rows."
             )
         return self._push(rows, i)
 
@@ -87,7 +105,12 @@ class JoinSession(Session):
         return self._codec.window.lateness
 
     def statistics(self) -> dict[str, Statistics]:
-        """Statistics of the inputs: recent rates, in rows per slide, and current counts."""
+        """Measure the inputs: recent rates, in rows per slide, and current counts.
+
+        Returns
+        -------
+        A dict from the inputs' names to `Statistics`, for `explain(query, statistics=…)`.
+        """
         return self._codec.statistics()
 
     def _which(self, name: str | None) -> int:

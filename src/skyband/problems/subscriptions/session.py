@@ -47,10 +47,26 @@ class SubscriptionsSession(Session):
 
     @entry
     def add(self, queries: Any, *, backfill: bool | None = None) -> pa.Table:
-        """Add queries, one per row, with the same columns as the first ones. They see the rows that arrive from now on.
+        """Add queries. They see the rows that arrive from now on.
 
-        With `backfill` they also see the rows that are already in the window; the default is the query's own option. If
-        the window has no slide, `add` returns their first answers.
+        Parameters
+        ----------
+        queries
+            A table with one query per row, and the columns of the first queries.
+        backfill
+            Let them also see the rows that are already in the window. None: as the query's own option says.
+
+        Returns
+        -------
+        A pyarrow Table: with `backfill`, if the window has no slide, their first answers; else empty.
+
+        Raises
+        ------
+        InvalidInput
+            The columns do not fit.
+        InvalidQuery
+            Two queries have the same key, a k, size or slide is out of range, or the session lacks the rows for
+            `backfill`.
         """
         batch = self._codec.queries_in(as_table(queries))
         backfill = self.query.backfill if backfill is None else backfill
@@ -70,7 +86,18 @@ class SubscriptionsSession(Session):
 
     @entry
     def remove(self, keys: Any) -> None:
-        """Remove queries by their keys: a table with the key columns, or a list if there is only one such column."""
+        """Remove queries.
+
+        Parameters
+        ----------
+        keys
+            A table with the key columns, or a list of values if there is only one such column.
+
+        Raises
+        ------
+        InvalidInput
+            There is no query with one of the keys. None is removed.
+        """
         table = self._codec.keys_in(keys)
         gone = self._find(table)
         if (gone < 0).any():
@@ -82,16 +109,32 @@ class SubscriptionsSession(Session):
     def change(
         self, changes: Any, *, set_aside: bool = False, elsewhere: npt.NDArray[np.bool_] | None = None
     ) -> pa.Table:
-        """Apply a change data feed: a table with the queries' columns and `_change_type`, in order.
+        """Apply a change data feed to the queries, in its order.
 
         "insert" and "update_postimage" add a query and replace one with the same key; "delete" removes a query if it
-        exists, and only its key is read; "update_preimage" is ignored. This returns what `add` returns.
+        exists, and reads only its key; "update_preimage" does nothing.
 
-        A change that cannot be applied, such as one with a k of 0, raises, and none of the changes is applied. With
-        `set_aside`, it is skipped and counted in `queries_refused`.
+        Parameters
+        ----------
+        changes
+            A table with the queries' columns and `_change_type`.
+        set_aside
+            Skip a change that cannot be applied, such as one with a k of 0, and count it in `queries_refused`. By
+            default it raises, and no change is applied.
+        elsewhere
+            If several sessions share the queries, all get every change. This marks the changes that belong to another
+            session: this one removes such a query if it has it, and the other one counts the change.
 
-        If several sessions share the queries, all of them get every change. `elsewhere` marks the changes that belong
-        to another session: this one removes such a query if it has it, and the other one counts the change.
+        Returns
+        -------
+        A pyarrow Table, as `add` returns it.
+
+        Raises
+        ------
+        InvalidInput
+            There is no column `_change_type`, or it has another value.
+        InvalidQuery
+            A change cannot be applied.
         """
         table = as_table(changes)
         if CHANGE not in table.column_names:

@@ -37,9 +37,9 @@ DECIMALS = pa.table(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("d * d", "'d . d' has 40 digits behind the point"),
-        ("d * d = 1.21", "has 40 digits behind the point"),
-        ("e * e * e", "has 45 digits behind the point"),
+        ("d * d", "'d . d' has 40 digits after the point"),
+        ("d * d = 1.21", "has 40 digits after the point"),
+        ("e * e * e", "has 45 digits after the point"),
         ("h + 1", "'h' is decimal128.38, 30.: expressions compute with decimals of up to 28 digits"),
         ("h > 1", "CAST.h AS DOUBLE. computes in float64"),
         ("x * 1.00000000000000000000000000001", "has more than 28 digits"),
@@ -172,7 +172,7 @@ def test_so_they_do_on_spark(spark: Any) -> None:
     [
         ("MIN(b)", "'MIN.b.' takes numbers and times, but 'b' is bool. COUNT takes it"),
         ("MAX(g)", "'MAX.g.' takes numbers and times, but 'g' is string"),
-        ("SUM(d)", "'SUM.d.' adds up date32.day.. MIN, MAX and COUNT take it"),
+        ("SUM(d)", "'SUM.d.' cannot add up date32.day.. MIN, MAX and COUNT accept it"),
         ("MIN(UPPER(g))", "takes numbers and times, but 'UPPER.`g`.' is string"),
     ],
 )

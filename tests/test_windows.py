@@ -68,9 +68,7 @@ def test_sizes_that_no_clock_measures() -> None:
 
 
 def test_a_slide_larger_than_the_size_is_refused() -> None:
-    with pytest.raises(
-        sb.InvalidQuery, match="every=11 is larger than size=10: rows between two windows would never be seen"
-    ):
+    with pytest.raises(sb.InvalidQuery, match="every=11 is larger than size=10: some rows would be in no window"):
         sb.sliding(10, every=11)
     with pytest.raises(sb.InvalidQuery, match=r"every=1 hour 1 second is larger than size=1 hour"):
         sb.sliding("1 hour", every="3601 s", on="ts")

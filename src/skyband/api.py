@@ -212,15 +212,15 @@ def top_k(data: Any, **options: Any) -> Any:
     (['ann', 'bob'], ['OAK', 'ELM'])
     """
     if "ad_hoc" in options:
-        raise TypeError("top_k() takes no ad_hoc: only a session can be asked at any time. Open TopK(ad_hoc=True, …).")
+        raise TypeError("top_k() has no option ad_hoc: only a session answers at any time. Open TopK(ad_hoc=True, …).")
     queries = options.pop("for_each", None)
     return _one_ranking(data, options) if queries is None else _ranking_for_each(data, queries, options)
 
 
 def _one_ranking(data: Any, options: dict[str, Any]) -> Any:
-    _drop(options, _ONLY_FOR_EACH, "cannot go without for_each=: it is about queries: give them, for_each=queries")
+    _drop(options, _ONLY_FOR_EACH, "cannot go without for_each=: it describes the queries. Pass them: for_each=queries")
     if isinstance(options.get("k"), str):
-        raise InvalidQuery(f"k={options['k']!r} is a column of queries: give them, for_each=queries.")
+        raise InvalidQuery(f"k={options['k']!r} names a column of the queries. Pass them: for_each=queries.")
     column = None
     if is_spark(data):
         from skyband.problems.rows.spark import as_column
@@ -234,9 +234,7 @@ def _ranking_for_each(data: Any, queries: Any, options: dict[str, Any]) -> Any:
     changes = None
     if is_spark(queries):
         if not is_spark(data):
-            raise InvalidQuery(
-                "The queries are a Spark DataFrame, but the rows are not: give the queries as queries.toArrow()."
-            )
+            raise InvalidQuery("The queries are a Spark DataFrame, but the rows are not: pass queries.toArrow().")
         from skyband.problems.subscriptions.spark import queries_of
 
         queries, changes = queries_of(queries)
@@ -323,7 +321,9 @@ def top_k_across(data: Any, **options: Any) -> Any:
     """
     if isinstance(data, Mapping):
         if options.get("stream") is not None:
-            raise InvalidInput("A mapping names the streams: leave out stream=, or give one stream with that column.")
+            raise InvalidInput(
+                "A mapping already names the streams. Leave out stream=, or pass one stream that has this column."
+            )
         if options.get("streams") is None:
             options["streams"] = tuple(data)
         if set(options["streams"]) != set(data):
@@ -380,7 +380,7 @@ def join_aggregate(data: Any, **options: Any) -> Any:
     window, where = options.pop("window", None), options.pop("where", None)
     if options.get("inputs") is None:
         if window is None:
-            raise InvalidQuery("Give the window of the rows, or for a join inputs=: a window for each, by its name.")
+            raise InvalidQuery("Pass window= for one input or, for a join, inputs= with a window for each name.")
         options["inputs"], data = {ONE_INPUT: StreamInput(window, where)}, {ONE_INPUT: data}
     elif window is not None or where is not None:
         raise InvalidQuery("With inputs=, each input has its own window and where: stream_input(window, where=…).")

@@ -325,7 +325,7 @@ def _checked(window: Window) -> Window:
     if window.size is not None and window.every is not None and window.every > window.size:  # type: ignore[operator]
         size, every = (_in_words(span) for span in spans)
         raise InvalidQuery(
-            f"every={every} is larger than size={size}: rows between two windows would never be seen. "
+            f"every={every} is larger than size={size}: some rows would be in no window. "
             "Use tumbling(size) or a smaller every."
         )
     return window

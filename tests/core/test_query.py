@@ -82,7 +82,7 @@ def test_emit_depends_on_every() -> None:
     with pytest.raises(sb.InvalidQuery, match="emit must be one of windows, changes, entries, got 'all'"):
         query(emit="all")
     with pytest.raises(
-        sb.InvalidQuery, match=r"emit='windows' gives the answer of each closed window.*Use emit='changes'"
+        sb.InvalidQuery, match=r"emit='windows' emits the answer of each closed window.*Use emit='changes'"
     ):
         query(window=sb.sliding(10), emit="windows")
 
@@ -144,7 +144,7 @@ def test_unknown_columns_are_named_with_the_nearest(parts: dict[str, Any], messa
         ("price > 1", "A score must be a number, but 'price > 1' gives bool"),
         ("symbol + 1", r"'symbol' in 'symbol [+] 1' is not a number"),
         ("price +", "Cannot read 'price [+]' as an expression.*Possible: [+]"),
-        ("SUM(price)", r"'SUM\(price\)' cannot be part of a score.*Possible: .*A Python function of the columns"),
+        ("SUM(price)", r"'SUM\(price\)' cannot be part of a score.*Possible: .*Pass a Python function of the columns"),
         (lambda: 1, "has no parameters. Name them after the columns it needs"),
     ],
 )
@@ -183,7 +183,7 @@ def test_data_of_no_known_family(data: object) -> None:
 
 
 def test_iterators_that_give_something_else() -> None:
-    with pytest.raises(sb.InvalidInput, match="The iterator has no batch, so the columns are unknown"):
+    with pytest.raises(sb.InvalidInput, match="The iterator gave no batch, so its columns are unknown"):
         sb.top_k(iter([]), k=1, by="price", window=WINDOW)
     with pytest.raises(sb.InvalidInput, match="must give pyarrow record batches, got int"):
         sb.top_k(iter([1, 2]), k=1, by="price", window=WINDOW)

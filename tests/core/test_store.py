@@ -116,7 +116,7 @@ def test_one_that_is_damaged_is_passed_over_with_a_warning(tmp_path: Path, place
         content = bytearray(newest.read_bytes())
         content[place] ^= 1
         newest.write_bytes(content)
-        with pytest.warns(UserWarning, match=r"is damaged: the snapshot before is used"):
+        with pytest.warns(UserWarning, match=r"is damaged: loading the previous snapshot"):
             assert store.load() == b"first"
         min(tmp_path.glob("*.state")).write_bytes(b"")
         with pytest.raises(sb.SnapshotCorrupt, match="There is no other snapshot: start without one"):

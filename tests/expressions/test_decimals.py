@@ -66,7 +66,7 @@ def test_sums_and_products_are_those_of_python() -> None:
             sb.InvalidExpression,
         ):  # it takes more than 38 digits, or a part of it more than 64 bits
             continue
-        if not pa.types.is_decimal(given.type):  # with more than 38 digits behind the point
+        if not pa.types.is_decimal(given.type):  # with more than 38 digits after the point
             continue
         with decimal.localcontext(prec=120):
             assert values == [eval(theirs, {"D": Decimal, **row(number)}) for number in range(3)], ours

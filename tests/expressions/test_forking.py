@@ -32,4 +32,4 @@ in_a_fork("a")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 def test_an_expression_after_a_fork_is_evaluated_or_refused() -> None:
     said = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == ["[2.0]", "[4.0]", "[6.0]", "This process was forked ", "[2.0]"]
+    assert said.splitlines() == ["[2.0]", "[4.0]", "[6.0]", "This process is a fork ", "[2.0]"]

@@ -81,7 +81,9 @@ def test_what_cannot_be_made_known(name: str, fn: object, said: str) -> None:
 
 def test_what_is_not_known() -> None:
     sb.function("gap", abs)
-    with pytest.raises(sb.InvalidExpression, match=r"There is no function 'gapp'.*has made known: gap\."):
+    with pytest.raises(
+        sb.InvalidExpression, match=r"There is no function 'gapp'.*functions of your own, from .*: gap\."
+    ):
         sb.top_k(ROWS, k=1, by="gapp(x)", window=WINDOW)
 
 

@@ -93,7 +93,7 @@ REFUSED: list[tuple[str, type[SkybandError], str]] = [
     ("a.prise", UnknownColumn, "No column 'prise'"),
     ("a.name = b.name", InvalidExpression, "'a.name = b.name' .* is not a number. CASE"),
     ("a.name + 1", InvalidExpression, "'a.name' .* is not a number. What is no number can be compared"),
-    ("if(a.name > 3, 1, 0)", InvalidExpression, "'a.name > 3' .* mixes strings with what is none"),
+    ("if(a.name > 3, 1, 0)", InvalidExpression, "'a.name > 3' .* mixes strings with other types"),
     ("if(a.when < 'noon', 1, 0)", InvalidExpression, "'noon' .* is not a time"),
     ("cast(a.x as int)", InvalidExpression, "converts something"),
     ("a.tags", InvalidExpression, "Column 'tags' is list<item: int64>, which an expression cannot read"),

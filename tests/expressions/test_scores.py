@@ -200,7 +200,7 @@ def test_a_function_of_text() -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda a: a[:2], r"the function '<lambda>' must give one number a row: 6 rows in, shape \(2,\) out"),
+        (lambda a: a[:2], r"the function '<lambda>' must return one number for each row: 6 rows in, shape \(2,\) out"),
         (lambda a: 5.0, r"6 rows in, shape \(\) out"),
         (lambda a: np.stack([a, a]), r"6 rows in, shape \(2, 6\) out"),
         (lambda a: a > 0, "must give numbers, got bool"),

@@ -187,7 +187,7 @@ def test_what_is_written_out_may_be_finer_than_the_column(text: str) -> None:
     [
         ("ns > '3000-01-01'", "nanoseconds reach from 1677 to 2262"),
         ("ms > '2024-01-31 12:00:00+00:00'", "has a time zone, but timestamp.ms. has none"),
-        ("day > '2024-01-31 12:00:00'", "is a time, but it stands beside dates"),
+        ("day > '2024-01-31 12:00:00'", "is a time, but the values beside it are dates"),
         ("day > '0000-01-01'", "is not a time"),
         ("ms > 'noon'", "is not a time"),
         ("ns + INTERVAL 110000 DAYS", "does not fit in duration.ns."),

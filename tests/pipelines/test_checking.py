@@ -118,7 +118,7 @@ def test_a_statement_that_is_not_the_one_of_the_checkpoint(tmp_path: Path) -> No
     check_file(written(tmp_path, changed))  # no run has begun it
     (folder / "trades_1" / "metadata").touch()
     said = problem(tmp_path, changed)
-    assert said.startswith("market.toml:15: Query 'top' is not the one that its checkpoint was written by:")
+    assert said.startswith("market.toml:15: Query 'top' has changed since it wrote its checkpoint:")
     assert "LIMIT 3 BY symbol, is SELECT" in said
     assert "sources.trades.topic: was trades, is orders" in said
     check_file(written(tmp_path, RIGHT.replace("ORDER BY", "\norder  by")))  # says the same

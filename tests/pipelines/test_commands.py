@@ -230,8 +230,8 @@ def test_a_connector_that_is_not_in_maven() -> None:
     kafka = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"
     said = f":: unresolved dependency: {kafka.replace(':', '#', 1).replace(':', ';', 1)}: not found"
     problem = not_in_maven([kafka], said)
-    assert str(problem).startswith(f"Spark found no {kafka} in Maven. Under [spark], name versions that are there")
-    assert "the pipeline finds a connector that fits" in str(problem)
+    assert str(problem).startswith(f"Spark found no {kafka} in Maven. Under [spark], name versions that exist")
+    assert "the pipeline finds one that fits" in str(problem)
     assert not_in_maven([kafka], "no more memory") is None
 
 
@@ -289,7 +289,7 @@ def test_submit_prints_the_line_of_spark_submit(tmp_path: Path, monkeypatch: pyt
     assert run[1:] == ["run", str(file)]
     refused = skyband("submit", str(file), "--cluster")
     assert refused.exit_code == 2
-    assert "name it (--master yarn), got none" in refused.output
+    assert "name the cluster (--master yarn); got none" in refused.output
 
 
 # -- run --------------------------------------------------------------------------------------------------------------

@@ -44,15 +44,15 @@ def test_a_checkpoint_as_spark_writes_it(checkpoint: Path) -> None:
     ("name", "change", "why"),
     [
         ("metadata", lambda whole: b"", "it is empty"),
-        ("offsets/0", lambda whole: whole[:-3], "it does not have its checksum"),
+        ("offsets/0", lambda whole: whole[:-3], "its checksum does not match"),
         ("commits/0", lambda whole: whole[:-3], "it is cut off"),
         ("commits/0", lambda whole: whole[:2], "it is cut off"),
         ("commits/0", lambda whole: b"\xff" + whole, "it is no text"),
         ("commits/0", lambda whole: b"x" + whole, "it does not begin with a version"),
-        ("state/0/0/1.changelog", lambda whole: whole[:9] + b"!" + whole[10:], "it does not have its checksum"),
-        ("state/0/0/1.changelog", lambda whole: whole[:16], "it does not have its checksum"),
-        ("state/0/0/1.zip", lambda whole: whole[: len(whole) // 2], "it is no whole archive of a state"),
-        ("state/0/0/1.zip", lambda whole: whole.replace(b"xxx", b"xyx", 1), "does not have its checksum"),
+        ("state/0/0/1.changelog", lambda whole: whole[:9] + b"!" + whole[10:], "its checksum does not match"),
+        ("state/0/0/1.changelog", lambda whole: whole[:16], "its checksum does not match"),
+        ("state/0/0/1.zip", lambda whole: whole[: len(whole) // 2], "it is not a complete archive of a state"),
+        ("state/0/0/1.zip", lambda whole: whole.replace(b"xxx", b"xyx", 1), "does not match its checksum"),
     ],
 )
 def test_the_file_is_named(checkpoint: Path, name: str, change: object, why: str) -> None:
@@ -75,6 +75,6 @@ def test_errors_of_others_are_not_taken_for_damage(checkpoint: Path) -> None:
     assert explained("java.io.EOFException", str(checkpoint), "note") is None, "all of its files are whole"
     said = explained("[CANNOT_LOAD_STATE_STORE.X] No.\nmore", "s3a://bucket/checkpoint", "note")
     assert said is not None
-    assert "not to be seen from here: [CANNOT_LOAD_STATE_STORE.X] No." in said
+    assert "cannot see which of its files is damaged: [CANNOT_LOAD_STATE_STORE.X] No." in said
     (checkpoint / "offsets" / "0").write_bytes(b"")
     assert "offsets/0: it is empty" in str(explained("java.io.EOFException", f"file://{checkpoint}", "note"))

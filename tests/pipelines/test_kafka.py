@@ -31,9 +31,9 @@ TIME = '{"ts": "2023-11-14T22:15:00Z", '
 BAD = {
     "this is not JSON": "not JSON",
     '{"ts": "2023-11-14T22:15:00Z", "symbol": "S1", "price": ': "not JSON",
-    TIME + '"symbol": "S1", "price": "dear"}': "another type than the schema says",
-    '{"ts": "yesterday", "symbol": "S1", "price": 1000.0}': "another type than the schema says",
-    "[1, 2]": "another type than the schema says",
+    TIME + '"symbol": "S1", "price": "dear"}': "a type that differs from the schema",
+    '{"ts": "yesterday", "symbol": "S1", "price": 1000.0}': "a type that differs from the schema",
+    "[1, 2]": "a type that differs from the schema",
     '{"symbol": "S1", "price": 1000.0}': "no ts",
     '{"ts": null, "symbol": "S1", "price": 1000.0}': "no ts",
 }

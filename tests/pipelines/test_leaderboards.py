@@ -152,7 +152,7 @@ def test_a_row_without_a_member_ranks_nobody_and_a_score_that_is_no_number_is_la
 
 def test_a_board_with_a_name_of_ours_is_refused(tmp_path: Path) -> None:
     said = problem(tmp_path, pipeline("skyband:top", "symbol", "BY symbol", "symbol, price"))
-    assert "Names that begin with skyband: are those under which we keep what a board shows" in said
+    assert "Names that begin with skyband: are reserved" in said
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_a_stream_that_spark_gave_up_too_soon_is_started_again(
         run(spark, file)
         assert written(tmp_path, "best") == expected("best")
     else:
-        with pytest.raises(PipelineFailed, match="best failed: A Python that Spark started did not answer"):
+        with pytest.raises(PipelineFailed, match="best failed: A Python worker did not answer"):
             run(spark, file)
     assert len(given_up) == times
 
@@ -191,7 +191,7 @@ def test_a_changed_query_is_refused_with_what_changed(spark: SparkSession, sourc
     with pytest.raises(PipelineChanged) as refused:
         run(spark, pipeline_file(tmp_path, source, ["best"], best=STATEMENTS["best"].replace("LIMIT 2", "LIMIT 3")))
     message = str(refused.value)
-    assert "Query 'best' is not the one that its checkpoint was written by:\n  statement: was SELECT" in message
+    assert "Query 'best' has changed since it wrote its checkpoint:\n  statement: was SELECT" in message
     assert "LIMIT 2 BY symbol, is SELECT" in message
     assert "give the query another name" in message
 
@@ -252,10 +252,10 @@ def test_bad_lines_of_files_are_set_aside(spark: SparkSession, tmp_path: Path) -
     """JSON and CSV with dead letters: what cannot be read goes there, with its reason and its file."""
     good = [f"2023-11-14T22:15:{second:02}Z" for second in range(30)]
     bad = {
-        "events": {"{": "not JSON", f'{{"ts": "{good[0]}", "price": "dear"}}': "another type than the schema says"},
+        "events": {"{": "not JSON", f'{{"ts": "{good[0]}", "price": "dear"}}': "a type that differs from the schema"},
         "orders": {
-            f"{good[0]},dear": "other columns, or another type, than the schema says",
-            f"{good[0]},1.0,more": "other columns, or another type, than the schema says",
+            f"{good[0]},dear": "columns or types that differ from the schema",
+            f"{good[0]},1.0,more": "columns or types that differ from the schema",
             ",9.0": "no ts",
         },
     }

@@ -159,7 +159,7 @@ def test_a_table_with_other_columns_is_refused_by_name(tmp_path: Path, sink: str
     with pytest.raises(PipelineChanged) as refused:
         target(tmp_path, sink).write(answers([{"window_end": 60, "price": "dear", "new": 1}]), 1)
     message = str(refused.value)
-    assert "top has other columns than the answers: 'price' is double there, and string in the answers" in message
+    assert "top has columns that differ from the answers: 'price' is double there, and string in the answers" in message
     assert "'new' (int64) is not there; the answers have no 'old'" in message
     assert content(tmp_path, "top", sink).num_rows == 1
 
@@ -204,7 +204,7 @@ def test_mistakes_in_tables_are_said_with_their_line(tmp_path: Path) -> None:
 
     assert "options are those of an object store" in said(DELTA + "options = { mergeSchema = true }\n")
     assert 'table = "market.{query}"' in said(ICEBERG.replace("market.", ""))
-    assert "leave out one of them" in said(ICEBERG + 'options = { type = "rest" }\n')
+    assert "Leave out one of the two" in said(ICEBERG + 'options = { type = "rest" }\n')
     assert "another, with AS" in said(ICEBERG + 'key = ["a.b"]\n')
     assert "For tables elsewhere name the catalog" in said(ICEBERG.replace('"lake"', '"s3://lake"'))
     assert "have no column 'size'. They have: " in said(DELTA + 'key = ["size"]\n')

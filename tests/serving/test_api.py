@@ -56,7 +56,7 @@ def test_earlier_windows_can_be_asked_for_while_they_are_kept(windows) -> None:
     assert ask(server, "/queries/best/top?at=2").json["rows"][0]["window_end"] == 2
     missing = ask(server, "/queries/best/top?at=99")
     assert missing.status == 404
-    assert "Kept are the windows from 2 to 4." in missing.json["error"]
+    assert "The server keeps the windows from 2 to 4." in missing.json["error"]
 
 
 def test_answers_come_as_csv_and_arrow(windows) -> None:

@@ -25,12 +25,12 @@ MENDED = {
     "GROUP BY gives each row once: SELECT symbol FROM trades [WINDOW 1 HOUR] GROUP BY symbol.": (
         "SELECT symbol FROM trades [WINDOW 1 HOUR] GROUP BY symbol"
     ),
-    "Write the window once, behind the first input.": (
+    "Write the window once, after the first input.": (
         "SELECT a.seq FROM trades a [WINDOW 10 EVERY 5 ON t], trades b WHERE a.seq < b.seq "
         "ORDER BY |a.price - b.price| LIMIT 3"
     ),
     "Leave one of the windows out.": "SELECT COUNT(*) AS n FROM trades WINDOW [20 EVERY 5 ON t]",
-    "Possible: ROW_NUMBER(), RANK() and DENSE_RANK(). Aggregates of groups are written with GROUP BY.": (
+    "Possible: ROW_NUMBER(), RANK() and DENSE_RANK(). For aggregates, write GROUP BY.": (
         f"SELECT symbol, AVG(price) AS mean {T} GROUP BY symbol"
     ),
     "Rename one of them.": (
@@ -65,7 +65,7 @@ MENDED = {
     "Possible: one SELECT.": f"SELECT * {T} {TOP}",
     "Write LIMIT 10 BY symbol OFFSET 5.": f"SELECT * {T} ORDER BY price DESC LIMIT 10 BY symbol OFFSET 5",
     "Write UNION ALL.": UNITED.format("SELECT * FROM trades UNION ALL SELECT * FROM trades"),
-    "Write CAST(x AS …) so that both are of one type.": (
+    "Write CAST(x AS …) so that both have one type.": (
         UNITED.format("SELECT t FROM trades UNION ALL SELECT CAST(price AS INT) FROM trades")
     ),
     "Write SELECT … FROM (SELECT … UNION ALL SELECT …) AS u [WINDOW 1 HOUR] ORDER BY … LIMIT 10.": (
@@ -74,11 +74,11 @@ MENDED = {
     "Each part may compute columns and filter rows: SELECT id, price FROM a WHERE price > 0 UNION ALL SELECT …": (
         UNITED.format("SELECT seq, t FROM trades WHERE price > 0 UNION ALL SELECT seq, t FROM trades")
     ),
-    "Name a column that has it: [WINDOW 10 ROWS ORDER BY seq].": (
+    "Name the column that defines it: [WINDOW 10 ROWS ORDER BY seq].": (
         "SELECT seq FROM (SELECT seq, price FROM trades UNION ALL SELECT seq, price FROM trades) AS u "
         "[WINDOW 10 ROWS ORDER BY seq] ORDER BY price LIMIT 3"
     ),
-    "Name a column that says so for each: [WINDOW 1000 ROWS ORDER BY seq].": (
+    "Name the column that defines it for each: [WINDOW 1000 ROWS ORDER BY seq].": (
         "SELECT a.sellerID, COUNT(*) AS n FROM auction a [WINDOW 10 ROWS ORDER BY ts] JOIN bid b "
         "[WINDOW 5 ROWS ORDER BY ts] USING (auctionID) GROUP BY a.sellerID"
     ),
@@ -107,8 +107,8 @@ MENDED = {
     "Add one such as a.id = b.id.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] ON a.auctionID = b.auctionID"),
     "Possible: JOIN … ON, JOIN … USING, FULL JOIN … USING of streams, and LEFT, LEFT SEMI and LEFT ANTI JOIN of a "
     "stream with a table.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"),
-    "Possible: of a stream with a table, which has no window. Streams are joined by JOIN with GROUP BY, and by FULL "
-    "JOIN … USING.": JOIN.format(" LEFT JOIN bid b USING (auctionID)"),
+    "Possible: a stream with a table, which has no window. To join streams, write JOIN with GROUP BY, or FULL JOIN … "
+    "USING.": JOIN.format(" LEFT JOIN bid b USING (auctionID)"),
     "Possible: equal columns of both, as in ON t.id = p.id, and conditions on columns of bid; all joined by AND.": (
         JOIN.format(" LEFT SEMI JOIN bid ON a.auctionID = bid.auctionID AND bid.price > 3")
     ),
@@ -125,7 +125,7 @@ MENDED = {
     ),
     "Set the smallest value with WITH BOUNDS (smallest, largest).": ACROSS.format("r1.size + r2.amount")
     + " WITH BOUNDS (0, 9)",
-    "Write one expression; rows of one input can be ranked by several.": (
+    "Write one expression. Only rows of one input can be ranked by several.": (
         f"SELECT seq {T} ORDER BY price, volume LIMIT 2"
     ),
     "Possible: EMIT WINDOWS, EMIT CHANGES, EMIT ENTRIES.": f"SELECT * {T} {TOP} EMIT ENTRIES",
@@ -152,7 +152,7 @@ MENDED = {
         "window_start, window_end"
     ),
     "Leave EMIT out.": f"SELECT AVG(n) FROM (SELECT COUNT(*) AS n {T} {GROUPS})",
-    "Let a column tell windows apart: [WINDOW 1 HOUR EVERY 1 MINUTE ON ts].": (
+    "Measure a column instead: [WINDOW 1 HOUR EVERY 1 MINUTE ON ts].": (
         "SELECT AVG(price) FROM (SELECT price FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE ON ts] ORDER BY price LIMIT 2 "
         "BY symbol)"
     ),

@@ -89,7 +89,7 @@ def test_plain_rows_come_as_they_were_given() -> None:
         ("SELECT price, PRICE FROM bid", "Two columns of 'the answer' are called 'PRICE'"),
         ("SELECT SUM(price) OVER () FROM bid", "OVER is not supported"),
         ("SELECT price FROM bid WHERE prise > 3", "Did you mean 'price'"),
-        ("SELECT price FROM bid UNION SELECT price FROM bid", "UNION drops equal rows"),
+        ("SELECT price FROM bid UNION SELECT price FROM bid", "UNION drops duplicates"),
     ],
 )
 def test_what_is_no_plain_row_is_refused(statement: str, why: str) -> None:

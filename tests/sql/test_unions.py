@@ -88,7 +88,7 @@ def test_an_input_may_be_read_more_than_once() -> None:
 
 
 def test_streams_in_this_process_are_refused_by_name() -> None:
-    with pytest.raises(sb.InvalidInput, match=r"of tables: whose rows of 'a \+ b' come first"):
+    with pytest.raises(sb.InvalidInput, match=r"only tables: the order of the rows of 'a \+ b' is unknown"):
         sb.sql(ASKED, a=A.to_reader(), b=B)
 
 

@@ -73,7 +73,8 @@ def test_what_is_no_data_frame_is_not_taken_and_the_message_says_what_it_is(valu
     trades = value
     with pytest.raises(sb.InvalidSql) as caught:
         sb.sql(BEST.format("trades"))
-    assert f"The variable 'trades' is no data frame, but of type {type(trades).__name__}." in str(caught.value)
+    said = f"The variable 'trades' is not a table or data frame, but has type {type(trades).__name__}."
+    assert said in str(caught.value)
 
 
 def test_the_message_lists_what_was_looked_at() -> None:

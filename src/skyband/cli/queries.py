@@ -247,7 +247,7 @@ def _say_what_was_dropped(answer: Any) -> None:
         return
     counts = json.loads((answer.schema.metadata or {}).get(b"skyband", b"{}"))  # plain rows have none
     for name, why in (
-        ("rows_late", "came after all windows that would hold them had closed"),
+        ("rows_late", "arrived after all their windows had closed"),
         ("rows_null_time", "have no time"),
     ):
         if counts.get(name):

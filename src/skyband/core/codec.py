@@ -137,7 +137,9 @@ class Codec(ABC, Generic[B, A]):
         if k is not None and not 1 <= k <= self.k:
             raise InvalidQuery(f"k must be a whole number from 1 to the query's {self.k}, got {k!r}.")
         if ticks is not None and not self.any_size:
-            raise InvalidQuery(f"size={size!r}: only the query's own window can be asked for ({self.query.window}).")
+            raise InvalidQuery(
+                f"size={size!r}: this session answers only for the query's own window ({self.query.window})."
+            )
         if ticks is not None and ticks > self.window.size:
             raise InvalidQuery(f"size={size} is larger than the query's window ({self.query.window}).")
         return self.k if k is None else k

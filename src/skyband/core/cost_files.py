@@ -63,7 +63,7 @@ class File(Generic[Costs]):
         try:
             described: Any = json.loads(path.read_text())
             if described["version"] != VERSION or described["grid"] != self.grid:
-                raise ValueError("it was written by another version of Skyband")
+                raise ValueError("another version of Skyband wrote them")
             machine, ns = str(described["machine"]), described["ns"]
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise SkybandError(

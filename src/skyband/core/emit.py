@@ -83,13 +83,13 @@ def mode_of(emit: object, *, slides: bool, no_entries: str = "") -> Emit:
         return "windows" if slides else "changes"
     possible = MODES[:ENTRIES] if no_entries else MODES
     if no_entries and emit == MODES[ENTRIES]:
-        raise InvalidQuery(f"emit='entries' tells of each row once, but {no_entries}. Possible: {', '.join(possible)}.")
+        raise InvalidQuery(f"emit='entries' emits each row once, but {no_entries}. Possible: {', '.join(possible)}.")
     if emit not in possible:
         raise InvalidQuery(f"emit must be one of {', '.join(possible)}, got {emit!r}.")
     if emit == MODES[WINDOWS] and not slides:
         others = " or ".join(f"emit={mode!r}" for mode in possible[1:])
         raise InvalidQuery(
-            "emit='windows' gives the answer of each closed window, but a window without `every` closes with each row. "
+            "emit='windows' emits the answer of each closed window, but a window without `every` closes with each row. "
             f"Use {others}, or give the window an `every`."
         )
     return emit

@@ -77,7 +77,7 @@ def explained(draft: Draft) -> Explanation:
     """Explain a draft, which may know the inputs' schemas and the measurements of a run."""
     done = planned(draft)
     assert done.plan is not None
-    steps = (*done.steps, *(Step("then", f"{asked}, of the lines of each window") for asked in done.then))
+    steps = (*done.steps, *(Step("then", f"{asked}, over the answer of each window") for asked in done.then))
     if done.measured is not None:
         steps = (*steps, _ran(done.measured))
     return Explanation(done.query, done.plan, steps, done.measured)

@@ -16,7 +16,7 @@ _STYLE: Final = (
     "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;max-width:960px;color:inherit;"
     "font-variant-numeric:tabular-nums"
 )
-_NOT_WINDOWS: Final = ("problem", "source", "gives", "names", "algorithm", "plan", "runs", "on Spark", "then", "ran")
+_NOT_WINDOWS: Final = ("problem", "source", "emits", "names", "algorithm", "plan", "runs", "on Spark", "then", "ran")
 
 
 def page(title: str, *parts: str) -> str:
@@ -56,7 +56,7 @@ def plan_nodes(plan: Plan, steps: Iterable[Step]) -> list[PlanNode]:
         PlanNode("rows", _said(by_name, "source") or _said(by_name, "problem")),
         PlanNode("windows" if len(windows) > 1 else "window", "; ".join(said)),
         PlanNode(plan.algorithm, "; ".join([plan.why, *expected]), is_chosen=True),
-        PlanNode("answers", _said(by_name, "gives")),
+        PlanNode("answers", _said(by_name, "emits")),
     ]
     return [node._replace(said=node.said.replace("`", "")) for node in nodes]
 

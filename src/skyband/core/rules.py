@@ -56,7 +56,7 @@ def panes(draft: Draft) -> Draft:
     """Describe the query's windows, and what it emits."""
     for step in problem_of(draft.query).windows(draft.query):
         draft = draft.with_step(step)
-    return draft.with_step(Step("gives", str(draft.query.emit)))
+    return draft.with_step(Step("emits", str(draft.query.emit)))
 
 
 def algorithm(draft: Draft) -> Draft:

@@ -79,8 +79,8 @@ def read_of(data: Any, fingerprint: str, algorithm: str | None) -> Snapshot:
     saved = read(bytes(data))
     if saved.fingerprint != fingerprint:
         raise SnapshotMismatch(
-            "This snapshot was taken by another query, or over other columns. Open it with the query that made it; "
-            "a changed query starts afresh."
+            "Another query took this snapshot, or the columns have changed. Open it with the query that took it, or "
+            "start the changed query without it."
         )
     if algorithm not in (None, saved.algorithm):
         raise SnapshotMismatch(f"This snapshot was taken by {saved.algorithm!r}; {algorithm!r} cannot read it.")
@@ -103,14 +103,14 @@ def read(data: bytes) -> Snapshot:
     if version < VERSION:
         raise SnapshotMismatch(
             f"This snapshot has version {version}, of an earlier version of Skyband, which keeps other things than "
-            f"version {VERSION}. Read it with that version, or start without it."
+            f"version {VERSION}. Open it with that version, or start without it."
         )
     try:
         return _read_body(body, header_size)
     except Exception as error:  # numpy, Arrow and JSON raise errors of many kinds
         raise SnapshotCorrupt(
-            f"The snapshot is whole, but its header does not describe it ({type(error).__name__}: {error}): no Skyband "
-            "wrote it so. Use an earlier one."
+            f"The snapshot is whole, but its header does not describe it ({type(error).__name__}: {error}): Skyband "
+            "did not write it. Use an earlier one."
         ) from error
 
 

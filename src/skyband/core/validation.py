@@ -42,8 +42,8 @@ class Saved(Mapping[str, Array]):
         """Refuse the snapshot unless this holds."""
         if not holds:
             raise SnapshotCorrupt(
-                f"The snapshot's checksum fits, but no Skyband wrote what it says: {self._prefix}{words}. It was "
-                "changed after it was written. Use an earlier one."
+                f"The snapshot's checksum fits, but Skyband did not write its contents: {self._prefix}{words}. "
+                "Somebody changed it. Use an earlier one."
             )
 
     # -- lengths -----------------------------------------------------------------------------------------------------

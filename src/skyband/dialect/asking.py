@@ -16,8 +16,8 @@ def asked(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     problem = next((each for each in problems().values() if each.matches(statement)), None)
     if problem is None:
         statement.refuse(
-            "A join of windows sets columns equal; without that, pairs of one input with itself can be ranked, or rows "
-            "for each subscription; this statement does none of these",
+            "This statement joins windows without an equality of columns, and it ranks neither pairs of one input nor "
+            "rows for each subscription",
             statement.inputs[1].node,
             "Possible: WHERE a.id = b.id; FROM t AS a, t AS b; streams with FULL JOIN … USING (id); FROM s [WINDOW …], "
             "queries AS q … LIMIT k BY q.id.",
@@ -26,8 +26,7 @@ def asked(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         statement.refuse("WITH BOUNDS is for scores that come from several streams", None, "Here, leave it out.")
     if not problem.takes_part_of_answer and (statement.kept or statement.shows_only_what_is_named):
         statement.refuse(
-            "Only rows of one input and groups can be ranked and then chosen from, or shown without the rest of the "
-            "answer",
+            "An outer query can choose from rankings of one input and of groups only",
             statement.kept[0] if statement.kept else statement.function,
             "Leave out the outer query, and window_start and window_end, which the answer has anyway.",
         )

@@ -57,18 +57,21 @@ _JOINS: Final = (
     "Possible: JOIN … ON, JOIN … USING, FULL JOIN … USING of streams, and LEFT, LEFT SEMI and LEFT ANTI JOIN of a "
     "stream with a table."
 )
-_BEST: Final = "The best k are asked for: LIMIT 10."
+_BEST: Final = "Write a number: LIMIT 10."
 _AROUND: Final = "Write SELECT … FROM (SELECT … UNION ALL SELECT …) AS u [WINDOW 1 HOUR] ORDER BY … LIMIT 10."
 _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
     (exp.Select, "distinct"): (
         "DISTINCT is not supported here",
         "GROUP BY gives each row once: SELECT symbol FROM trades [WINDOW 1 HOUR] GROUP BY symbol.",
     ),
-    (exp.Limit, "offset"): ("How many are passed over stands behind OFFSET", "Write LIMIT 10 OFFSET 5."),
-    (exp.Offset, "expressions"): ("BY stands before OFFSET", "Write LIMIT 10 BY symbol OFFSET 5."),
+    (exp.Limit, "offset"): (
+        "LIMIT takes one number, and OFFSET the number of rows to skip",
+        "Write LIMIT 10 OFFSET 5.",
+    ),
+    (exp.Offset, "expressions"): ("BY comes before OFFSET", "Write LIMIT 10 BY symbol OFFSET 5."),
     (exp.Select, "laterals"): ("LATERAL VIEW is not supported", ""),
     (exp.Select, "windows"): (
-        "WINDOW name AS (…) is not supported; a stream's window stands in brackets: [WINDOW 1 HOUR]",
+        "WINDOW name AS (…) is not supported; write a stream's window in brackets: [WINDOW 1 HOUR]",
         "",
     ),
     (exp.Select, "cluster"): ("CLUSTER BY has no meaning here", ""),
@@ -76,19 +79,19 @@ _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
     (exp.Select, "sort"): ("SORT BY has no meaning here; ORDER BY ranks", ""),
     (exp.Select, "into"): ("SELECT INTO is not supported: the answer is what sb.sql returns", ""),
     (exp.Select, "locks"): ("FOR UPDATE and FOR SHARE have no meaning for streams", ""),
-    (exp.In, "query"): ("A query inside a query cannot be answered as a stream goes by", "Write x IN ('a', 'b')."),
+    (exp.In, "query"): ("Skyband cannot answer a subquery here while a stream runs", "Write x IN ('a', 'b')."),
     (exp.Union, "distinct"): (
-        "UNION drops equal rows, and would have to keep all of them",
+        "UNION drops duplicates, so Skyband would have to keep every row",
         "Write UNION ALL.",
     ),
-    (exp.Union, "order"): ("ORDER BY ranks the rows of a window, and a union has none here", _AROUND),
-    (exp.Union, "limit"): ("LIMIT ranks the rows of a window, and a union has none here", _AROUND),
-    (exp.Union, "by_name"): ("UNION ALL puts columns together by their place", "Leave BY NAME out."),
+    (exp.Union, "order"): ("ORDER BY ranks the rows of a window, and this union has no window", _AROUND),
+    (exp.Union, "limit"): ("LIMIT ranks the rows of a window, and this union has no window", _AROUND),
+    (exp.Union, "by_name"): ("UNION ALL matches columns by position", "Leave BY NAME out."),
     (exp.Table, "sample"): ("TABLESAMPLE is not supported: every row of a window counts", ""),
-    (exp.Table, "version"): ("A stream has no versions: all of its rows count as they come", ""),
+    (exp.Table, "version"): ("A stream has no versions: every row counts when it arrives", ""),
     (exp.Table, "pivots"): ("PIVOT is not supported", ""),
     (exp.With, "recursive"): ("WITH RECURSIVE is not supported", ""),
-    (exp.LimitOptions, "percent"): ("How many rows is a number, not a share", _BEST),
+    (exp.LimitOptions, "percent"): ("The number of rows must be a number, not a percentage", _BEST),
     **{
         (kind, "expressions"): (f"{words}() takes no arguments: it counts the rows that ORDER BY puts first", "")
         for kind, words in ((exp.Rank, "RANK"), (exp.DenseRank, "DENSE_RANK"))
@@ -114,7 +117,7 @@ def check_read(text: str, tree: exp.Expr) -> None:
                 text,
                 f"{texts.word_at(text, node)}(…) OVER is not supported",
                 node,
-                "Possible: ROW_NUMBER(), RANK() and DENSE_RANK(). Aggregates of groups are written with GROUP BY.",
+                "Possible: ROW_NUMBER(), RANK() and DENSE_RANK(). For aggregates, write GROUP BY.",
             )
         read = READ.get(type(node))
         if read is None:

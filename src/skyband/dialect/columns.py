@@ -265,7 +265,7 @@ def check_name(statement: Statement, said: exp.Expr, schema: pa.Schema) -> str:
         return written
     found = [name for name in schema.names if name.lower() == written.lower()]
     if len(found) > 1:
-        statement.refuse(f"{written!r} may be {' or '.join(found)}", said, "Write it as it is written there.")
+        statement.refuse(f"{written!r} may be {' or '.join(found)}", said, "Use the upper and lower case of the input.")
     if not found:
         refuse_name(statement, written, said, schema.names)
     return found[0]

@@ -86,7 +86,7 @@ class SkybandSql(Spark):
             elif self._match_texts(("EMIT",)):
                 name, value = "emit", self._parse_var(any_token=True, upper=True)
                 if value is None:
-                    self.raise_error(f"Expected {', '.join(EMITS[:-1])} or {EMITS[-1]} behind EMIT")
+                    self.raise_error(f"Expected {', '.join(EMITS[:-1])} or {EMITS[-1]} after EMIT")
             elif self._match_text_seq("WITH", "ERROR"):
                 name, value = "error", self._parse_number()
             elif self._match_text_seq("WITH", "RECALL"):
@@ -114,7 +114,7 @@ class SkybandSql(Spark):
             bounds = self._parse_wrapped_csv(self._parse_unary)
             numbers = [bound.this if isinstance(bound, exp.Neg) else bound for bound in bounds]
             if len(bounds) != 2 or not all(isinstance(one, exp.Literal) and one.is_number for one in numbers):
-                self.raise_error("Expected the smallest and the largest value behind BOUNDS: (0, 1)")
+                self.raise_error("Expected the smallest and the largest value after BOUNDS: (0, 1)")
             return self.expression(exp.Tuple(expressions=bounds))
 
         def _parse_window_clause(self) -> list[exp.Expr] | None:
@@ -225,7 +225,7 @@ class SkybandSql(Spark):
                 return None
             column = exp.column(name, table)
             if not self._match_text_seq(*words):
-                self.raise_error(f"Expected {' '.join(words)} and what bounds all queries behind the column")
+                self.raise_error(f"Expected {' '.join(words)} and the limit for all queries after the column")
             return column
 
         def _parse_span(self) -> Span:

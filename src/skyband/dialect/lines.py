@@ -49,17 +49,19 @@ def lines_of(statement: Statement, spec: QuerySpec, answer: pa.Schema) -> Lines:
     """The lines that `spec` shows, for a statement about them; `answer`: the columns of what is asked last."""
     problem, window = problem_of(spec.query), spec.query.window
     if not problem.takes_part_of_answer:
-        statement.refuse("Only rows of one input, rows of a join, and groups can be asked about", _place(statement))
+        statement.refuse(
+            "An outer query can read only rankings of one input, rows of a join, and groups", _place(statement)
+        )
     if window.on is None and problem.groups(spec.query):
         statement.refuse(
             "Each group counts its own arrivals here, so their windows do not close together",
             _place(statement),
-            "Let a column tell windows apart: [WINDOW 1 HOUR EVERY 1 MINUTE ON ts].",
+            "Measure a column instead: [WINDOW 1 HOUR EVERY 1 MINUTE ON ts].",
         )
     every = window.every
     if every is None or not gives_windows(spec.query.emit):
         statement.refuse(
-            "What is asked of an answer needs all of it, as a window closes",
+            "An outer query needs whole answers, of closed windows",
             _place(statement),
             "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE].",
         )
@@ -77,14 +79,15 @@ def lines_of(statement: Statement, spec: QuerySpec, answer: pa.Schema) -> Lines:
 
 def asked_of_lines(lines: Lines, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement, whose only input these are, as what comes after the query that shows them."""
-    statement.check_exact("Here answers are exact")
+    statement.check_exact("This kind of query is always exact")
     if statement.emit not in (None, WHOLE):
-        statement.refuse("What is asked of an answer is answered as a window closes", "EMIT", "Leave EMIT out.")
+        statement.refuse("An outer query runs when a window closes", "EMIT", "Leave EMIT out.")
     trees = [*(item.tree for item in statement.items), *statement.kept]
     asked_for = next((bound for tree in trees if (bound := bound_in(tree, _START)) is not None), None)
     if lines.start is None and asked_for is not None:
         statement.refuse(
-            "There is no one window_start: windows are of different sizes, or go back to the start", asked_for
+            "The answer has no single window_start: its windows have different sizes, or begin with the stream",
+            asked_for,
         )
     end = exp.var(_END)
     bounds = {_START: end if lines.start is None else lines.start, _END: end}

@@ -195,8 +195,8 @@ def _refuse_join(statement: Statement, join: exp.Join, one: Input) -> None:
         statement.text,
         f"{' '.join(words)} JOIN of two streams is not supported",
         place,
-        "Possible: of a stream with a table, which has no window. Streams are joined by JOIN with GROUP BY, and by "
-        "FULL JOIN … USING.",
+        "Possible: a stream with a table, which has no window. To join streams, write JOIN with GROUP BY, or FULL JOIN "
+        "… USING.",
     )
 
 
@@ -249,7 +249,9 @@ class _Fold:
             is_about_stream = self._one.alias not in owners_of(condition)
             if self._how != INNER and not (self._how == SEMI.lower() and is_about_stream):
                 self._statement.refuse(
-                    f"This condition is not about {self._one.alias} alone", condition, _ON.format(self._one.alias)
+                    f"This condition must read columns of {self._one.alias} alone",
+                    condition,
+                    _ON.format(self._one.alias),
                 )
 
     def _stream(self, keys: list[tuple[exp.Column, exp.Column]]) -> Input:
@@ -268,7 +270,7 @@ class _Fold:
             }
             statement.attempt(lambda kinds=kinds: common_key_type(kinds), other)  # type: ignore[misc]
             if not all(map(is_key, kinds.values())):
-                statement.refuse(f"A {next(iter(kinds.values()))} cannot be joined by", other)
+                statement.refuse(f"A {next(iter(kinds.values()))} cannot be a join column", other)
         first = keys[0][0].table
         for other, _ in keys:
             if other.table != first:

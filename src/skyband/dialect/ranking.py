@@ -53,7 +53,7 @@ def ranking_of(statement: Statement, *, several: bool = False, ties: bool = Fals
     if not several:
         _check_one(statement, ranking.keys)
         if ranking.first > 1:
-            statement.refuse("Here ranks are shown from the first on", None, "Leave OFFSET out.")
+            statement.refuse("This kind of answer always starts with rank 1", None, "Leave OFFSET out.")
     return ranking
 
 
@@ -62,14 +62,14 @@ def _ordered(statement: Statement) -> Ranking:
     if order is None or limit is None:
         missing = "ORDER BY" if order is None else "LIMIT"
         statement.refuse(
-            f"There is no {missing}, so all rows of every window would have to be shown",
+            f"There is no {missing}, so every answer would show all rows of its window",
             "SELECT" if order is limit is None else "LIMIT" if order is None else "ORDER",
             "Possible: ORDER BY … DESC LIMIT 10; LIMIT 10 BY column; GROUP BY with aggregates.",
         )
     per, skipped = tuple(limit.expressions or ()), offset_of(statement)
     k, ties = count_of(statement, limit.expression), "rank" if has_ties(limit) else None
     if ties is not None and skipped:
-        statement.refuse("WITH TIES shows ranks from the first on", statement.select.args["offset"], _BETWEEN)
+        statement.refuse("WITH TIES always starts with rank 1", statement.select.args["offset"], _BETWEEN)
     return Ranking(keys_of(order), skipped + k, per, first=skipped + 1, ties=ties)
 
 
@@ -97,7 +97,7 @@ def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
         statement.refuse(f"{_called(window)} needs an ORDER BY", window, _POSSIBLE)
     first, last = max(one[1] for one in asked), min((one[2] for one in asked if one[2] is not None), default=None)
     if last is None:
-        statement.refuse(f"Only the first rows can be asked for: {_called(window)} <= k", asked[0][3], _POSSIBLE)
+        statement.refuse(f"You can ask only for the first rows: {_called(window)} <= k", asked[0][3], _POSSIBLE)
     if last < first:
         statement.refuse(f"No row has a number from {first} to {last}", asked[0][3], _POSSIBLE)
     per, ties = tuple(window.args.get("partition_by") or ()), _COUNTED[type(window.this)]
@@ -118,7 +118,7 @@ def _refuse_ties(statement: Statement, number: exp.Expr | None) -> None:
     words = ("TIES",) if number is None else ("RANK", "DENSE_RANK")
     texts.refuse(
         statement.text,
-        "Here of equal ones the more recent comes first, so they cannot share a rank",
+        "This kind of query puts the more recent of two equal ones first, so they cannot share a rank",
         texts.place_of_word(statement.text, words, near=statement.select if number is None else number),
         "Leave WITH TIES out." if number is None else "Write ROW_NUMBER() OVER (…); rows and groups have RANK().",
     )
@@ -162,13 +162,13 @@ def _check_one(statement: Statement, keys: tuple[Key, ...]) -> None:
     """Raise unless there is one key, which is a score."""
     if len(keys) != 1:
         statement.refuse(
-            "Only one score ranks here; if scores are equal, the more recent comes first",
+            "This kind of query ranks by one score; of equal scores, the more recent comes first",
             keys[1].tree,
-            "Write one expression; rows of one input can be ranked by several.",
+            "Write one expression. Only rows of one input can be ranked by several.",
         )
     if (nulls := keys[0].nulls) is not None:
         statement.refuse(
-            f"A row or pair without a score is never ranked here, so NULLS {nulls.name} has no meaning",
+            f"Skyband never ranks a row or pair without a score here, so NULLS {nulls.name} has no meaning",
             nulls,
             "Leave it out, or give it a score: COALESCE(price, 0).",
         )

@@ -33,13 +33,13 @@ def window_of(
         statement.refuse("FORGET AFTER is for rows that are ranked in groups", forget, "Leave FORGET AFTER out.")
     if said is not None and (column := said.args.get("column") or said.args.get("often")) and not sizes:
         statement.refuse(
-            "Only where there is a ranking for each query can a column say how long its window is, or its slide",
+            "A column can set the size or slide of a window only in a ranking for each query",
             column,
             "Write FROM taxis [WINDOW q.last UP TO 100 ROWS], people AS q … LIMIT 1 BY q.id.",
         )
     if said is None:
         statement.refuse(
-            f"{one.name!r} has no window, so its answer would need every row there ever was",
+            f"{one.name!r} has no window, so an answer would need every row since the start",
             one.node,
             "Give it a window: [WINDOW 1 HOUR EVERY 1 MINUTE], [WINDOW 1000 ROWS] or [WINDOW UNTIL NOW].",
         )
@@ -54,9 +54,9 @@ def window_of(
         window.ticks(schema)
         if window.by_count and window.order is None and one.name in {union.name for union in statement.unions}:
             statement.refuse(
-                "The rows of a UNION ALL have no order of arrival, which this window counts",
+                "This window counts arrivals, but the rows of a UNION ALL have no order of arrival",
                 said.args.get("this") or one.node,
-                "Name a column that has it: [WINDOW 10 ROWS ORDER BY seq].",
+                "Name the column that defines it: [WINDOW 10 ROWS ORDER BY seq].",
             )
         _check_multiple(statement, one, window)
     except InvalidSql:
@@ -82,7 +82,7 @@ def _check_multiple(statement: Statement, one: Input, window: Window) -> None:
     """Raise where other engines have other windows: theirs begin on multiples of the slide, ours end there."""
     if one.source.function is not None and window.size % window.every:  # type: ignore[operator]
         statement.refuse(
-            f"The size of a window is a multiple of its slide, but {window.size} is none of {window.every}",
+            f"The size of a window must be a multiple of its slide, but {window.size} is none of {window.every}",
             one.source.function,
         )
 

@@ -18,7 +18,7 @@ KINDS: Final = (SEMI, ANTI)
 _READ: Final = ("expressions", "from_", "where", "kind", "hint")
 _POSSIBLE: Final = "Possible: WHERE EXISTS (SELECT 1 FROM people p WHERE p.id = t.person)."
 _NOT_IN: Final = (
-    "NOT IN (SELECT …) is true of no row at all once the table has a null",
+    "NOT IN (SELECT …) is never true once the table contains a null",
     "Write WHERE NOT EXISTS (SELECT 1 FROM people p WHERE p.id = t.person).",
 )
 
@@ -43,7 +43,10 @@ def with_semi_joins(text: str, select: exp.Select) -> None:
                 if isinstance(inside, exp.Exists) or inside.args.get("query"):
                     word = "EXISTS" if isinstance(inside, exp.Exists) else "IN (SELECT …)"
                     texts.refuse(
-                        text, f"{word} is a condition by itself, or joined to others by AND", inside, _POSSIBLE
+                        text,
+                        f"{word} must be a condition by itself, or one of several joined by AND",
+                        inside,
+                        _POSSIBLE,
                     )
         if asked:
             one.set("where", exp.Where(this=exp.and_(*kept, copy=False)) if kept else None)
@@ -67,7 +70,7 @@ def _join(text: str, asked: _Asked) -> exp.Join:
     is_simple = isinstance(body, exp.Select) and all(name in _READ for name, value in body.args.items() if value)
     table = body.args["from_"].this if is_simple and body.args.get("from_") else None
     if not isinstance(table, (exp.Table, exp.Subquery)) or isinstance(table, Stream):
-        texts.refuse(text, "Such a query is about the rows of one table, without a window", body, _POSSIBLE)
+        texts.refuse(text, "This subquery must read one table, without a window", body, _POSSIBLE)
     where = body.args.get("where")
     conditions = parts_of([where.this]) if where else []
     if asked.value is not None:
@@ -80,7 +83,7 @@ def _join(text: str, asked: _Asked) -> exp.Join:
             column.meta[OUTSIDE] = True
         conditions.append(exp.EQ(this=asked.value, expression=its))
     elif any(item.find(exp.AggFunc) for item in body.expressions):  # which is one row, whatever the table has
-        texts.refuse(text, "Such a query is about the rows of one table, without a window", body, _POSSIBLE)
+        texts.refuse(text, "This subquery must read one table, without a window", body, _POSSIBLE)
     on = exp.and_(*conditions, copy=False) if conditions else None
     join = exp.Join(this=table, side="LEFT", kind=asked.kind, on=on)
     join.meta[SUBQUERY] = True

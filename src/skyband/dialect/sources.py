@@ -53,7 +53,7 @@ def check_queries(text: str, select: exp.Select) -> None:
     """Raise at a query that stands elsewhere than in FROM and WITH."""
     for part in select.find_all(exp.Subquery, exp.Union, exp.Exists, exp.Select):
         if part is not select and not stands_in_from(part):
-            texts.refuse(text, "A subquery here is not supported on a stream", part, ROW_WISE)
+            texts.refuse(text, "Skyband does not support a subquery here", part, ROW_WISE)
 
 
 def stands_in_from(part: exp.Expr) -> bool:
@@ -100,13 +100,13 @@ def _source(text: str, holder: exp.Expr, node: exp.Expr, known: Known) -> Source
     if isinstance(node, exp.Subquery):
         source = _read(text, node.this, node, known)
     elif not isinstance(node, exp.Table) or not node.name:
-        texts.refuse(text, "An input is named, and given to sb.sql by that name", node)
+        texts.refuse(text, "FROM takes the name of an input; pass its rows to sb.sql under that name", node)
     elif node.args.get("db"):
         texts.refuse(text, f"{node.sql()!r} has a name in two parts", node, "Inputs have plain names.")
     else:
         source = known.get(node.name.lower(), Source(node.name))
         if node.args.get("alias") and node.args["alias"].columns:
-            texts.refuse(text, "An input keeps the names of its columns", node.args["alias"].columns[0], ROW_WISE)
+            texts.refuse(text, "The columns of an input keep their names", node.args["alias"].columns[0], ROW_WISE)
     if not isinstance(holder, Stream):
         return source
     if source.window is not None:

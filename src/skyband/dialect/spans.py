@@ -47,10 +47,10 @@ def check_spans(statement: Statement, said: StreamWindow, schema: pa.Schema, on:
     if size is not None and every is not None:
         given = _value(size), _value(every)
         if isinstance(given[0], int) != isinstance(given[1], int):
-            statement.refuse("The window and EVERY are both times, or both numbers", every)
+            statement.refuse("The window and EVERY must both be durations or both be numbers", every)
         if given[1] > given[0]:  # type: ignore[operator]
             statement.refuse(
-                "EVERY is longer than the window, so rows between two windows would never be seen",
+                "EVERY is longer than the window, so some rows would be in no window",
                 every,
                 f"Write EVERY {size.sql(dialect=SkybandSql)}.",
             )
@@ -89,7 +89,9 @@ def check_forget(statement: Statement, span: Span, window: Window, per: Sequence
             "A window that measures a column forgets a group with its last row", span, "Leave FORGET AFTER out."
         )
     if not per:
-        statement.refuse("FORGET AFTER forgets groups, and here are none", span, "Rank in groups: LIMIT 10 BY symbol.")
+        statement.refuse(
+            "FORGET AFTER forgets groups, but this statement has none", span, "Rank in groups: LIMIT 10 BY symbol."
+        )
     if window.order is None:
         if unit is not None and unit not in ROWS:
             statement.refuse(
@@ -103,9 +105,7 @@ def check_forget(statement: Statement, span: Span, window: Window, per: Sequence
         statement.refuse(
             f"FORGET AFTER measures a timestamp or a whole number, but {window.order!r} is {kind}",
             span,
-            "Of whole numbers, uint64 is not possible: CAST(x AS BIGINT), in a query in FROM, makes another."
-            if kind == pa.uint64()
-            else "",
+            "uint64 is not possible. Cast it in a subquery in FROM: CAST(x AS BIGINT)." if kind == pa.uint64() else "",
         )
     if unit in ROWS:
         statement.refuse(

@@ -100,9 +100,9 @@ def _refuse(
         )
     texts.refuse(
         text,
-        "Windows of sessions are not supported: how long one is depends on its rows",
+        "Session windows are not supported: their length depends on their rows",
         where,
-        f"What came within that time of each moment is FROM {of} [WINDOW {_said(size)} {on}].",
+        f"For the rows of that span before each moment, write FROM {of} [WINDOW {_said(size)} {on}].",
     )
 
 
@@ -150,13 +150,13 @@ def _group_window(text: str, select: exp.Select) -> None:
         return
     holder = select.args["from_"]
     if len(found) > 1 or select.args.get("joins") or isinstance(holder.this, Stream):
-        texts.refuse(text, "A window in GROUP BY is for one input that has no window yet", found[-1])
+        texts.refuse(text, "GROUP BY can set the window of a single input that has none yet", found[-1])
     function, source = found[0], holder.this
     name = function.name.upper().removesuffix("_WINDOW")
     arguments = _by_name(text, function, ("TIMECOL", *_IN_GROUPS[name]))
     column = arguments.get("TIMECOL")
     if not isinstance(column, exp.Column):
-        texts.refuse(text, f"{function.name} takes a column, and how long a window is", function, _example(name))
+        texts.refuse(text, f"{function.name} takes a column and the size of the window", function, _example(name))
     window = _window(text, name, arguments, column, source.name, function)
     holder.set("this", Stream(this=source.copy(), window=window, function=exp.var(name)))
     group.set("expressions", [_bound(BOUNDS[1], function), *(one for one in group.expressions if one is not function)])

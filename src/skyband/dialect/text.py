@@ -40,7 +40,7 @@ def read(text: str) -> Continuous:
         tokens = SkybandSql().tokenize(text)
         meant = meant_word(text, tokens, tokens[0].start)
         possible = "" if meant is None else f"Did you mean {meant[1]}?"
-        refuse(text, f"Only SELECT can be answered, not {tokens[0].text.upper()}", tokens[0].start, possible)
+        refuse(text, f"Skyband answers only SELECT, not {tokens[0].text.upper()}", tokens[0].start, possible)
     return statement
 
 

@@ -77,7 +77,7 @@ def _queries(union: exp.Expr) -> Iterator[exp.Expr]:
 
 def _part(text: str, query: exp.Expr, union: exp.Union, understood: Callable[[exp.Select], Statement]) -> Statement:
     if not isinstance(query, exp.Select):
-        texts.refuse(text, "UNION ALL is of queries", query, _ONE_AT_A_TIME)
+        texts.refuse(text, "UNION ALL combines queries", query, _ONE_AT_A_TIME)
     tables = _needed(query, list(_known(union)))
     query = query.copy()
     if tables:
@@ -86,8 +86,12 @@ def _part(text: str, query: exp.Expr, union: exp.Union, understood: Callable[[ex
     part = understood(query)
     if not part.is_plain:
         window = next((one.node for one in part.inputs if one.window is not None), None)
-        why = "The window stands behind the whole union" if window is not None else "A part does more than that"
-        texts.refuse(text, f"UNION ALL puts rows together one by one. {why}", window or query, _ONE_AT_A_TIME)
+        why = (
+            "Write the window after the whole union"
+            if window is not None
+            else "Each part may only compute columns and filter rows"
+        )
+        texts.refuse(text, f"UNION ALL appends rows. {why}", window or query, _ONE_AT_A_TIME)
     return part
 
 

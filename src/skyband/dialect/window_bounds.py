@@ -77,8 +77,8 @@ def check_whole(statement: Statement, emit: str, *, is_cut: bool) -> None:
     bound = next((found for item in statement.items if (found := bound_in(item.tree)) is not None), None)
     if bound is not None or statement.kept or is_cut or statement.function is not None:
         statement.refuse(
-            f"{bound.name if bound else 'A part of the answer'} can be asked for where whole answers are given, and "
-            f"not with EMIT {emit.upper()}",
+            f"{bound.name if bound else 'A part of the answer'} exists only in whole answers, not with EMIT "
+            f"{emit.upper()}",
             bound or (statement.kept[0] if statement.kept else statement.function),
             "EMIT WINDOWS gives whole answers; a window without EVERY has none.",
         )
@@ -108,23 +108,21 @@ def settle_bounds(statement: Statement) -> Statement:
                 "For each window, write QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY …) <= 10.",
             )
     elif statement.function is not None and order is not None and not leading:
-        statement.refuse(
-            "The answers of windows come one after the other", order.expressions[0], "Write ORDER BY window_end, …."
-        )
+        statement.refuse("Answers come window by window", order.expressions[0], "Write ORDER BY window_end, ….")
     if order is not None:
         order.set("expressions", order.expressions[leading:])
         if not order.expressions:
             select.set("order", None)
     if statement.function is not None and statement.is_grouped and group is None:
         statement.refuse(
-            f"Nothing tells the windows of {statement.function.name} apart",
+            f"Nothing separates the windows of {statement.function.name}",
             statement.function,
             "Write GROUP BY window_start, window_end, ….",
         )
     for name in ("where", "having", "order", "qualify"):
         part = select.args.get(name)
         if part is not None and (bound := bound_in(part)) is not None:
-            statement.refuse(f"{bound.name} is known when a window has closed, and is the same for all of it", bound)
+            statement.refuse(f"{bound.name} is known when a window has closed, and is the same for all its rows", bound)
     return replace(statement, select=select)
 
 
@@ -169,7 +167,7 @@ def _take_out(statement: Statement, part: exp.Expr, name: str, clause: str) -> N
     kept = [one for one in listed if not is_bound(one)]
     if statement.function is not None and len(kept) == len(list(listed)):
         statement.refuse(
-            f"{clause} does not tell the windows of {statement.function.name} apart",
+            f"{clause} does not separate the windows of {statement.function.name}",
             _place(part, statement),
             f"Write {clause} window_start, window_end, ….",
         )

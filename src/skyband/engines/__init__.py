@@ -27,7 +27,7 @@ def outside_table_functions() -> Iterator[None]:
         if _NO_ANALYSIS not in str(error):
             raise
         raise EnvironmentProblem(
-            "Inside a table function of a Declarative Pipeline, Spark does not say which columns a DataFrame has, and "
-            "Skyband has to know. Ask at the level of the module, and let the function return the answer: "
+            "Inside a table function of a Declarative Pipeline, Spark does not tell Skyband which columns a DataFrame "
+            "has. Call Skyband at module level, and return its answer from the function: "
             "best = sb.top_k(…), then @dp.materialized_view def top(): return best. See docs/deploying.md."
         ) from error

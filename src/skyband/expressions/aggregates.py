@@ -91,9 +91,7 @@ def _of_distinct(function: str, text: str, inner: list[Any]) -> Aggregate:
     from sqlglot import exp
 
     if function in ("SUM", "AVG"):
-        raise InvalidExpression(
-            f"{text!r}: of different values there is a number, COUNT(DISTINCT x), but no sum and no mean."
-        )
+        raise InvalidExpression(f"{text!r}: DISTINCT works only with COUNT: COUNT(DISTINCT x).")
     if len(inner) != 1:
         raise InvalidExpression(f"{text!r}: DISTINCT takes one column, got {len(inner)}.")
     if function != "COUNT":  # the smallest value is the smallest of the different ones
@@ -204,7 +202,7 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
     kind = value.type.value_type if pa.types.is_dictionary(value.type) else value.type
     if _is_moment(kind):
         if aggregate.function in ("SUM", "AVG"):
-            raise InvalidExpression(f"{text!r} adds up {kind}. MIN, MAX and COUNT take it.")
+            raise InvalidExpression(f"{text!r} cannot add up {kind}. MIN, MAX and COUNT accept it.")
         is_instant = kind == pa.timestamp("us", "UTC") and value.spark_sql is not None
         ticks = f"UNIX_MICROS({value.spark_sql})" if is_instant else None
         return Argument(text, False, kind, False, ticks, lambda batch: _ticks(value.values(batch)))
@@ -290,7 +288,7 @@ def _decimal_argument(
             wrong = column.filter(pa.array(~fits))[0]
             raise InvalidInput(
                 f"{text!r}: {name} is {wrong} for a row, a {kind} that takes more than 64 bits as a whole number of "
-                f"its last digit. The batch was not taken. Cast the column to a decimal of fewer digits; "
+                f"its last digit. Skyband rejected the batch. Cast the column to a decimal of fewer digits; "
                 f"{text.partition('(')[0]}(CAST({name} AS DOUBLE)) takes it as float64."
             )
         missing = pc.is_null(column).to_numpy(zero_copy_only=False) if column.null_count else None
@@ -358,7 +356,9 @@ def _checked(whole: Callable[[Any], Any], batch: pa.RecordBatch | pa.Array, text
     try:
         return whole(batch)
     except pa.ArrowInvalid as error:
-        raise InvalidInput(f"{text!r} does not fit in 64 bits with a sign: {error}. The batch was not taken.") from None
+        raise InvalidInput(
+            f"{text!r} does not fit in 64 bits with a sign: {error}. Skyband rejected the batch."
+        ) from None
 
 
 def bind_filter(text: str, schema: pa.Schema, *, input: str = "", what: str = "where") -> expressions.Condition:

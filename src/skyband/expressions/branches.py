@@ -30,7 +30,7 @@ def check_branches(tree: exp.Expr, types: Types, text: str) -> None:
                 continue
             if first is not None and first[1] != kind and {first[1], kind} != {"a time", "text"}:
                 raise InvalidExpression(
-                    f"In {text!r} values of different types meet: {first[0].sql('spark')} is {first[1]}, "
+                    f"In {text!r} values have different types: {first[0].sql('spark')} is {first[1]}, "
                     f"{branch.sql('spark')} is {kind}."
                 )
             first = first or (branch, kind)

@@ -151,8 +151,8 @@ def _in_digits(decimals: pl.Series, text: str) -> pl.Series:
         if len(wide):
             raise InvalidInput(
                 f"{text!r} computes with {decimals.name}, which is {wide[0]} for a row: a decimal of more than "
-                f"{DIGITS} digits. The batch was not taken. CAST({decimals.name} AS DOUBLE) is computed with "
-                "in float64, which rounds."
+                f"{DIGITS} digits. Skyband rejected the batch. CAST({decimals.name} AS DOUBLE) computes in float64, "
+                "which rounds."
             )
     return numbers
 
@@ -174,6 +174,7 @@ def _called(call: Call, frame: pl.DataFrame, text: str) -> np.ndarray[Any, Any]:
         raise InvalidExpression(f"A function that {text!r} calls failed: {type(error).__name__}: {error}") from error
     if given.shape != (rows,):
         raise InvalidExpression(
-            f"A function that {text!r} calls must give a number a row: {rows} rows in, shape {given.shape} out."
+            f"A function that {text!r} calls must return one number for each row: {rows} rows in, shape {given.shape} "
+            "out."
         )
     return given

@@ -1,7 +1,7 @@
 """Expressions over two rows as lines of Python that keep whole numbers, times and strings exact.
 
 A value in these lines is of one of three kinds. A float is as in `lines`: null is NaN. A whole number has 64 bits, and
-a number of digits behind the point, which is how decimals come; a time is the number of its microseconds, or
+a number of digits after the point, which is how decimals come; a time is the number of its microseconds, or
 nanoseconds, since 1970. A text is a whole number too: one that orders as the string does, among those that are
 compared. Of the last two kinds the least number means null.
 
@@ -123,7 +123,8 @@ class ExactLines(Kinds):
             literal = node.this.unnest()
             if not (node.to.is_type(*exp.DataType.TEMPORAL_TYPES) and isinstance(literal, exp.Literal)):
                 raise InvalidExpression(
-                    f"{node.sql('spark')!r} in {text!r} converts something: only a time is written so."
+                    f"{node.sql('spark')!r} in {text!r} is a conversion that Skyband does not support: it must turn a "
+                    "literal into a time."
                 )
             return self._time(str(literal.this), text)
         written = str(node.this)

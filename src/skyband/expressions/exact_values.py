@@ -116,7 +116,7 @@ def _digits(literal: str) -> int | None:
 
 
 def own_scales(values: list[Value]) -> list[int] | None:
-    """How many digits behind the point each has as a whole number; None: one of them is not, or none needs to be."""
+    """How many digits after the point each has as a whole number; None: one of them is not, or none needs to be."""
     if not any(value.kind == WHOLE for value in values):
         return None
     is_decimal = any(value.scale for value in values)
@@ -186,7 +186,7 @@ class Kinds(StraightLines):
         return self._whole(value, 0, text)
 
     def _whole(self, value: Value, scale: int, text: str) -> Value:
-        """The same as a whole number with so many digits behind the point, which are enough."""
+        """The same as a whole number with so many digits after the point, which are enough."""
         if value.kind == NULL:
             return Value("NULL", WHOLE, scale, constant(0, 0))
         if value.literal is not None:
@@ -213,7 +213,7 @@ class Kinds(StraightLines):
             values, kinds = times, {value.kind for value in times} - {NULL}
         if TEXT in kinds:
             if kinds != {TEXT}:
-                raise InvalidExpression(f"{node.sql('spark')!r} in {text!r} mixes strings with what is none.")
+                raise InvalidExpression(f"{node.sql('spark')!r} in {text!r} mixes strings with other types.")
             return [Value("NULL", TEXT) if value.kind == NULL else value for value in values]
         if KNOWN in kinds:
             raise self._no_number(node, text)

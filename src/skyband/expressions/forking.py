@@ -16,8 +16,8 @@ def use_threads() -> None:
     """Called before polars computes. Raises `EnvironmentProblem` where that would hang."""
     if _Threads.left_behind:
         raise EnvironmentProblem(
-            "This process was forked from one that had evaluated an expression with threads, which a fork does not "
-            "copy: to evaluate one here would wait for ever. Start processes with "
+            "This process is a fork of one that had evaluated an expression with threads. A fork does not copy "
+            "threads, so another expression would wait forever. Start processes with "
             "multiprocessing.get_context('spawn'), or fork before you push the first row."
         )
     _Threads.started = True

@@ -49,7 +49,7 @@ def plain_function(node: exp.Expr) -> exp.Expr:
         case exp.ILike():
             pattern = node.expression
             if not isinstance(pattern, exp.Literal) or not pattern.is_string:
-                raise InvalidExpression(f"{node.sql('spark')!r}: the pattern of ILIKE is written out.")
+                raise InvalidExpression(f"{node.sql('spark')!r}: the pattern of ILIKE must be a literal.")
             lower = exp.Literal.string(pattern.this.lower())
             return exp.Like(this=exp.Lower(this=node.this.copy()), expression=lower, negate=node.args.get("negate"))
         case exp.Concat() if node.expressions:
@@ -74,7 +74,7 @@ def _rounded(node: exp.Round) -> exp.Expr:
     if decimals is not None and not (
         isinstance(decimals, exp.Literal) and decimals.is_int and int(decimals.name) <= 15
     ):
-        raise InvalidExpression(f"{node.sql('spark')!r}: how many digits ROUND keeps is a whole number from 0 to 15.")
+        raise InvalidExpression(f"{node.sql('spark')!r}: ROUND keeps a whole number of digits, from 0 to 15.")
     digits = 0 if decimals is None else int(decimals.name)
     value: exp.Expr = exp.Paren(this=node.this.copy())
     if digits:
@@ -149,9 +149,9 @@ def _to_decimal(node: exp.Expr, category: str, scale: int) -> RowFunction | str 
         return None
     digits, behind, *_ = (*(int(one.name) for one in node.to.expressions), *((10, 0)[len(node.to.expressions) :]))
     if not 0 <= behind <= digits <= MOST_DECIMAL_DIGITS or digits == 0:
-        return f"DECIMAL has up to {MOST_DECIMAL_DIGITS} digits, and no more of them behind the point"
+        return f"DECIMAL has up to {MOST_DECIMAL_DIGITS} digits, and no more of them after the point"
     if category not in ("whole", "decimal"):
-        return "DECIMAL is made of whole numbers and decimals; ROUND(x, 2) is of floats, which engines round otherwise"
+        return "DECIMAL takes whole numbers and decimals; use ROUND(x, 2) for floats, which engines round differently"
     more = behind - scale
 
     def in_digits(x: pl.Expr) -> pl.Expr:
@@ -176,7 +176,7 @@ def _to_text(node: exp.Expr, category: str) -> RowFunction | str:
     kind = time_of(node.this.unnest())
     match category:
         case "float" | "decimal":
-            return "engines write such numbers in different ways; CAST(… AS BIGINT) first has one"
+            return "engines print such numbers differently; use CAST(… AS BIGINT) first"
         case "timestamp":
             return RowFunction(
                 "text",
@@ -186,7 +186,7 @@ def _to_text(node: exp.Expr, category: str) -> RowFunction | str:
         case "date":
             return RowFunction("text", lambda x: x.dt.strftime("%Y-%m-%d"), lambda x: f"CAST({x} AS STRING)")
         case "span":
-            return "a span of time has no text"
+            return "a duration cannot be cast to a string"
     return RowFunction("text", lambda x: x.cast(pl.String), lambda x: f"CAST({x} AS STRING)")
 
 
@@ -233,7 +233,7 @@ def _to_whole(target: str, category: str, scale: int) -> RowFunction | str:
                 lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {quoted(_WHOLE)} THEN TRIM({x}) END AS {target})",
                 bits,
             )
-    return "a time is no whole number; EXTRACT of times gives their parts"
+    return "a time is not a whole number; EXTRACT returns its parts"
 
 
 def _of_text(node: exp.Expr, category: str) -> RowFunction | str | None:
@@ -241,7 +241,7 @@ def _of_text(node: exp.Expr, category: str) -> RowFunction | str | None:
     if make is None or (isinstance(node, exp.Trim) and not node.args.get("position")):
         return None
     if category != "text":
-        return "this is of a text; CAST(x AS STRING) makes one"
+        return "this function takes a string; write CAST(x AS STRING)"
     return make(node)
 
 
@@ -256,7 +256,7 @@ def _count(node: exp.Expr | None) -> int | None:
 def _ends(node: exp.Expr) -> RowFunction | str:
     count, at_left = _count(node.expression), isinstance(node, exp.Left)
     if count is None:
-        return "how many characters is a whole number, at least 1"
+        return "the number of characters must be a whole number, at least 1"
     if at_left:
         return RowFunction("text", lambda x: x.str.head(count), lambda x: f"LEFT({x}, {count})")
     return RowFunction("text", lambda x: x.str.tail(count), lambda x: f"RIGHT({x}, {count})")
@@ -265,7 +265,7 @@ def _ends(node: exp.Expr) -> RowFunction | str:
 def _found(node: exp.Expr) -> RowFunction | str:
     word = _word(node.expression)
     if word is None:
-        return "what is looked for is written out"
+        return "the string to look for must be a literal"
     if isinstance(node, exp.Contains):
         return RowFunction(
             "truth", lambda x: x.str.contains(word, literal=True), lambda x: f"CONTAINS({x}, {quoted(word)})"
@@ -293,7 +293,7 @@ def _like(node: exp.Expr) -> RowFunction | str | None:
 def _replaced(node: exp.Expr) -> RowFunction | str:
     word, other = _word(node.expression), node.args.get("replacement")
     if word is None or not isinstance(other, exp.Literal) or not other.is_string:
-        return "what is replaced, and by what, is written out"
+        return "the string to replace and its replacement must be literals"
     by = str(other.this)
     return RowFunction(
         "text",
@@ -305,7 +305,7 @@ def _replaced(node: exp.Expr) -> RowFunction | str:
 def _split(node: exp.Expr) -> RowFunction | str:
     word, place = _word(node.args["delimiter"]), _count(node.args["part_index"])
     if word is None or place is None:
-        return "SPLIT_PART takes a text, what separates its parts, and which part, from 1 on"
+        return "SPLIT_PART takes a string, a separator, and the number of the part, counted from 1"
 
     def part(x: pl.Expr) -> pl.Expr:
         found = x.str.split(word).list.get(place - 1, null_on_oob=True)
@@ -319,7 +319,9 @@ def _matched(node: exp.Expr) -> RowFunction | str:
     number = 1 if group is None else int(group.name) if isinstance(group, exp.Literal) and group.is_int else -1
     is_safe = pattern is not None and _SAFE_PATTERN.fullmatch(pattern) and not re.search(r"\(\?|[+*?}]\+", pattern)
     if pattern is None or number < 0 or not is_safe:
-        return "the pattern is written out, without $, (?…), x++ and classes such as \\d, which differ between engines"
+        return (
+            "the pattern must be a literal without $, (?…), x++ and classes such as \\d, which differ between engines"
+        )
     try:
         groups = re.compile(pattern).groups
     except re.error as error:

@@ -95,7 +95,9 @@ def as_floats(values: Any, length: int, text: str) -> Floats:
 def _checked_array(values: Any, length: int, text: str) -> npt.NDArray[Any]:
     array = np.asarray(values)
     if array.shape != (length,):
-        raise InvalidExpression(f"{text} must give one number a row: {length} rows in, shape {array.shape} out.")
+        raise InvalidExpression(
+            f"{text} must return one number for each row: {length} rows in, shape {array.shape} out."
+        )
     if array.dtype.kind not in "iuf":
         raise InvalidExpression(f"{text} must give numbers, got {array.dtype}.")
     return array
@@ -114,8 +116,8 @@ def as_numbers(values: Any, number_type: pa.DataType, length: int, text: str) ->
         array = np.where(missing, 0, array)
         if (array != np.floor(array)).any() or (np.abs(array) > EXACT).any():
             raise InvalidInput(
-                f"{text} gave whole numbers of no rows, and now others: float64 that are not whole, or beyond ±2**53. "
-                "Let it give float64 in any case."
+                f"{text} returned whole numbers for an empty batch, but now float64 that are not whole, or beyond "
+                "±2**53. Let it always return float64."
             )
         array = array.astype(np.int64)
     return _converted(pa.array(array, mask=missing), number_type, text)
@@ -128,7 +130,7 @@ def _converted(values: pa.Array, number_type: pa.DataType, text: str) -> pa.Arra
     try:
         return pc.cast(values, number_type)
     except pa.ArrowInvalid as error:
-        raise InvalidInput(f"{text} must give {number_type}, as it does of no rows: {error}.") from None
+        raise InvalidInput(f"{text} must give {number_type}, as it does for an empty batch: {error}.") from None
 
 
 EXACT: Final = 2**53  # float64 holds every whole number up to here
@@ -146,8 +148,9 @@ def check_exact(values: pa.Array | pa.ChunkedArray, text: str) -> None:
         wrong = next((x for x in extremes.values() if abs(x) > EXACT), None)
     if wrong is not None:
         raise InvalidInput(
-            f"{text} is {wrong} for a row, and is computed with in float64, which cannot tell this {kind} from its "
-            "neighbours. Cast the column to float64 to accept rounding. The batch was not taken."
+            f"{text} is {wrong} for a row. Skyband computes it in float64, which cannot distinguish this {kind} from "
+            "its "
+            "neighbours. Cast the column to float64 to accept rounding. Skyband rejected the batch."
         )
 
 
@@ -178,8 +181,7 @@ def _bind_function(by: ScoreFunction, schema: pa.Schema) -> Score:
         columns = None
     if columns is None:
         raise InvalidExpression(
-            f"{text} does not name its parameters after columns. Say which ones it is given, as in: "
-            "lambda price, volume: …"
+            f"{text} does not name its parameters after columns. Name them, as in: lambda price, volume: …"
         )
     if not columns:
         raise InvalidExpression(

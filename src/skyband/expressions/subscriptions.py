@@ -141,7 +141,7 @@ def _check_literals(tree: Any, by: str) -> None:
     for literal in tree.find_all(exp.Literal):
         if not literal.is_string and literal.this.isdigit() and int(literal.this) > 2**53:
             raise InvalidExpression(
-                f"{literal.this} in {by!r} is beyond 2**53, and scores of subscriptions are computed in float64, "
+                f"{literal.this} in {by!r} is beyond 2**53, and Skyband computes scores of subscriptions in float64, "
                 f"which would round it. Write {float(literal.this):g} to accept that."
             )
 
@@ -264,6 +264,6 @@ def _check(column: exp.Column, text: str, rows: pa.Schema, queries: pa.Schema) -
     column_type = schema.field(column.name).type
     if not is_number(column_type) and not pa.types.is_boolean(column_type):
         raise InvalidExpression(
-            f"{column.sql('spark')!r} in {text!r} is {column_type}, not a number. What is no number can be compared "
-            "with a column of the same type: name = q.name."
+            f"{column.sql('spark')!r} in {text!r} is {column_type}, not a number. You can only compare it with a "
+            "column of the same type: name = q.name."
         )

@@ -76,7 +76,7 @@ def to_date(node: exp.Expr, category: str) -> RowFunction | str | None:
                 lambda x: pl.when(x.str.contains(_DATE)).then(x).str.to_date("%Y-%m-%d", strict=False),
                 lambda x: f"TRY_CAST(CASE WHEN {x} RLIKE {quoted(_DATE)} THEN {x} END AS DATE)",
             )
-    return "a date is made of a time, or of a text such as '2024-01-31'"
+    return "a date comes from a time, or from a string such as '2024-01-31'"
 
 
 def to_moment(node: exp.Expr, category: str) -> RowFunction | str | None:
@@ -118,7 +118,7 @@ def to_moment(node: exp.Expr, category: str) -> RowFunction | str | None:
                 lambda x: x.cast(pl.Datetime("us")).dt.replace_time_zone("UTC").dt.convert_time_zone(zone),
                 date_in_spark(pa.timestamp("us", zone)),
             )
-    return "a time is made of a date, or of a text such as '2024-01-31 12:00:00'"
+    return "a time comes from a date, or from a string such as '2024-01-31 12:00:00'"
 
 
 def of_time(node: exp.Expr, category: str) -> RowFunction | str | None:
@@ -146,7 +146,7 @@ def of_time(node: exp.Expr, category: str) -> RowFunction | str | None:
 def _truncated(node: exp.TimestampTrunc, category: str, kind: pa.DataType) -> RowFunction | str:
     unit = node.args["unit"].name.upper()
     if category != "timestamp" or unit not in _UNITS:
-        return f"DATE_TRUNC is of a timestamp, to one of {', '.join(_UNITS)}"
+        return f"DATE_TRUNC takes a timestamp and one of {', '.join(_UNITS)}"
     step, micros = _UNITS[unit]
 
     def truncate(x: pl.Expr) -> pl.Expr:
@@ -169,7 +169,7 @@ def _formatted(node: exp.Expr, category: str, kind: pa.DataType) -> RowFunction 
     written = node.args["format"].name.replace("strict", "")  # as sqlglot calls two digits
     codes = list(_codes(written))
     if any(code is None for code in codes) or (category == "date" and re.search("%[HMS]", written)):
-        return "a format has yyyy, MM, dd, HH, mm, ss, and - / : . between them"
+        return "a format may contain yyyy, MM, dd, HH, mm, ss, and - / : . between them"
     java = "".join(_FORMATS.get(str(code), str(code)) for code in codes)
     return RowFunction(
         "text",

@@ -219,7 +219,7 @@ def _why_not(written: str, kind: pa.DataType) -> str:
     if not possible:
         return "is not a time. Write it as '2024-01-31 12:00:00'."
     if pa.types.is_date(kind):
-        return "is a time, but it stands beside dates. Write it as '2024-01-31'."
+        return "is a time, but the values beside it are dates. Write it as '2024-01-31'."
     if kind.tz is None and all(one.tz is not None for one in possible):
         return f"has a time zone, but {kind} has none. Write it without one."
     return f"is not possible as {kind}: nanoseconds reach from 1677 to 2262."
@@ -250,8 +250,8 @@ def _moved(node: exp.Expr, text: str) -> None:
         days = pa.types.is_date(left) and pa.types.is_date(right)
         if pa.types.is_timestamp(left) and pa.types.is_timestamp(right) and (left.tz is None) != (right.tz is None):
             raise InvalidExpression(
-                f"{node.sql('spark')!r} in {text!r} is of a time with a zone and of one without. CAST(x AS "
-                "TIMESTAMP_NTZ) has none."
+                f"{node.sql('spark')!r} in {text!r} mixes a time with a zone and a time without. CAST(x AS "
+                "TIMESTAMP_NTZ) drops the zone."
             )
         zone = getattr(left if pa.types.is_date(right) else right, "tz", None)
         unit = "us" if days else finest([unit_of(left), unit_of(right)])
@@ -271,7 +271,7 @@ def _moved(node: exp.Expr, text: str) -> None:
             _convert(part, kind)
     if not wanted:
         raise InvalidExpression(
-            f"{node.sql('spark')!r} in {text!r} adds something to a time that is no time. Possible: "
+            f"{node.sql('spark')!r} in {text!r} adds something other than a duration to a time. Possible: "
             "ts + INTERVAL 10 MINUTES, and the difference of two times."
         )
 

@@ -58,13 +58,13 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
         if isinstance(node, exp.Anonymous):
             if functions.find(node.name) is None:
                 raise InvalidExpression(
-                    f"There is no function {node.name!r}, which {text!r} calls. Possible: {possible}; and what "
-                    f"sb.function(name, fn) has made known: {functions.known()}."
+                    f"There is no function {node.name!r}, which {text!r} calls. Possible: {possible}; functions of "
+                    f"your own, from sb.function(name, fn): {functions.known()}."
                 )
         elif not is_read(node, also) or (isinstance(node, exp.Column) and node.table not in ("", *tables)):
             raise InvalidExpression(
                 f"{node.sql('spark')!r} cannot be part of a score in {text!r}. Possible: {possible}. "
-                "A Python function of the columns, or on Spark a Column, can do the rest."
+                "Pass a Python function of the columns instead, or on Spark a Column."
             )
         if isinstance(node, exp.Substring) and not all(_is_count(node.args.get(part)) for part in ("start", "length")):
             raise InvalidExpression(f"{node.sql('spark')!r} in {text!r}: SUBSTRING counts from 1.")

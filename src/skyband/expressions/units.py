@@ -16,7 +16,7 @@ from skyband.expressions.function_spec import FUNCTION, RowFunction, Spark
 
 UNITS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # how many make a second
 OVERFLOWS: Final = (
-    "a time does not fit in 64 bits, in the finest unit of the times beside it. The batch was not taken. Nanoseconds "
+    "a time does not fit in 64 bits, in the finest unit of this expression. Skyband rejected the batch. Nanoseconds "
     "reach from 1677 to 2262; convert the column of nanoseconds to microseconds"
 )
 _DAY: Final = 86_400

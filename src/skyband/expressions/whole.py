@@ -33,7 +33,7 @@ DIGITS: Final = MOST_DECIMAL_DIGITS  # of a decimal that is computed with
 MOST_DIGITS: Final = 38  # of a decimal
 
 TOO_WIDE: Final = (
-    "does not fit in 64 bits. The batch was not taken. CAST(x AS DOUBLE) of a part of it computes in float64, "
+    "does not fit in 64 bits. Skyband rejected the batch. CAST(x AS DOUBLE) of a part of it computes in float64, "
     "which rounds"
 )
 _SAME: Final = (exp.Neg, exp.Abs, exp.Paren)
@@ -52,7 +52,7 @@ class Kind(NamedTuple):
     is_whole: bool
     is_float: bool = False
     bits: int = 0
-    scale: int = 0  # of a decimal: its digits behind the point
+    scale: int = 0  # of a decimal: its digits after the point
     digits: int = 0  # all of them, where CAST says how many; else they are those that its bits may take
 
     @property
@@ -88,7 +88,7 @@ def kind_of(node: exp.Expr) -> Kind:
 
 def is_in_digits(node: exp.Expr) -> bool:
     """Is this a decimal column of which whole numbers of its last digit are read? Behind a cast it stays as it is; one
-    without digits behind the point is a whole number there, too, unless it becomes a float."""
+    without digits after the point is a whole number there, too, unless it becomes a float."""
     if not node.meta.get(_DECIMAL):
         return False
     return not isinstance(node.parent, exp.Cast) or not (kind_of(node).scale or is_to_double(node.parent))
@@ -175,7 +175,7 @@ def _of_column(column_type: pa.DataType | None) -> Kind:
 
 
 def _check_digits(node: exp.Column, column_type: pa.DataType | None) -> None:
-    """Raise if this column is computed with, and has more digits behind the point than are."""
+    """Raise if this column is computed with, and has more digits after the point than are."""
     if column_type is None or not pa.types.is_decimal(column_type) or is_exact(column_type):
         return
     around = node.parent
@@ -184,7 +184,7 @@ def _check_digits(node: exp.Column, column_type: pa.DataType | None) -> None:
     if around is not None and (is_to_double(around) or isinstance(around, exp.Is)):
         return
     raise InvalidExpression(
-        f"{node.name!r} is {column_type}: expressions compute with decimals of up to {DIGITS} digits behind the point. "
+        f"{node.name!r} is {column_type}: expressions compute with decimals of up to {DIGITS} digits after the point. "
         f"CAST({node.name} AS DOUBLE) computes in float64, which rounds."
     )
 
@@ -243,7 +243,7 @@ def _together(parts: list[exp.Expr]) -> Kind:
 
 
 def _scaled(part: exp.Expr, scale: int) -> int:
-    """Give a number so many digits behind the point. Returns how many bits it then has."""
+    """Give a number so many digits after the point. Returns how many bits it then has."""
     kind = kind_of(part)
     more = scale - kind.scale
     if more == 0:
@@ -260,8 +260,8 @@ def _scaled(part: exp.Expr, scale: int) -> int:
         bits = _narrow(inner) + kind_of(factor).bits
     if bits > WIDEST:
         raise InvalidExpression(
-            f"{part.sql('spark')!r} meets a decimal of {scale} digits behind the point: together they take more than "
-            "38 digits. CAST(x AS DOUBLE) of one of them computes in float64, which rounds."
+            f"{part.sql('spark')!r} meets a decimal of {scale} digits after the point: the result takes more than 38 "
+            "digits. CAST(x AS DOUBLE) of one of them computes in float64, which rounds."
         )
     part.replace(_in_parentheses(product, Kind(True, bits=bits, scale=scale)))
     return bits
@@ -308,7 +308,8 @@ def _multiplied(parts: list[exp.Expr]) -> Kind:
     bits, scale = sum(kind_of(part).bits for part in parts), sum(kind_of(part).scale for part in parts)
     if scale >= MOST_DIGITS:
         raise InvalidExpression(
-            f"{parts[0].parent.sql('spark')!r} has {scale} digits behind the point, and a decimal has at most "  # type: ignore[union-attr]
+            f"{parts[0].parent.sql('spark')!r} has {scale} digits after the point, and a decimal "
+            "has at most "  # type: ignore[union-attr]
             f"{MOST_DIGITS - 1}. CAST(x AS DECIMAL(p, s)) of a part gives it fewer; CAST(x AS DOUBLE) computes in "
             "float64, which rounds."
         )

@@ -57,8 +57,8 @@ def check(pipeline: Pipeline, found: Iterable[InvalidPipeline] = ()) -> Report:
             statements[query.name] = statement
             if unknown:
                 notes.append(
-                    f"The columns of {', '.join(unknown)} are known only to Spark: query {query.name!r} is checked "
-                    'when it starts. A schema = "…" would tell.'
+                    f"The columns of {', '.join(unknown)} are unknown until Spark starts, so query {query.name!r} "
+                    'is checked then. With schema = "…", `skyband check` checks it, too.'
                 )
     for sink in pipeline.sinks.values():
         with _remembered(mistakes):
@@ -70,9 +70,9 @@ def check(pipeline: Pipeline, found: Iterable[InvalidPipeline] = ()) -> Report:
         if name in pipeline.spark:
             mistakes.append(
                 pipeline.wrong(
-                    "Spark Connect runs what writes a micro-batch in a process of its server, where the sinks, the "
-                    f"figures and the secrets of this one are not: leave out {name}, and name a cluster "
-                    '("spark.master"). sb.sql takes DataFrames of Spark Connect.',
+                    "A pipeline does not run through Spark Connect, which writes micro-batches in a process of its "
+                    "server, without the sinks, metrics and secrets of this process. Leave out "
+                    f'{name}, and name a cluster ("spark.master"). sb.sql accepts DataFrames of Spark Connect.',
                     *("spark", name),
                 )
             )
@@ -113,8 +113,8 @@ def check_key(pipeline: Pipeline, sink: Sink, key: tuple[str, ...] | None) -> tu
     chosen = sink.key or key
     if not chosen:
         raise pipeline.wrong(
-            "The rows say what changed, or leave out the window, so the sink must say by which columns a row is found "
-            'again: key = ["…"].',
+            "These answers are changes, or do not contain the window, so the sink needs the columns that identify a "
+            'row: key = ["…"].',
             *("sinks", sink.name),
         )
     return chosen
@@ -126,7 +126,7 @@ def check_address(pipeline: Pipeline, sink: Sink) -> None:
     if sink.format == "jdbc":
         if not url.startswith("$") and not is_address(url):
             raise pipeline.wrong(
-                f'Rows can be replaced by key in PostgreSQL: url = "{JDBC}//host/database". For other databases, '
+                f'Only PostgreSQL replaces rows by key: url = "{JDBC}//host/database". For other databases, '
                 "write to files or to Kafka.",
                 *("sinks", sink.name, "url"),
             )
@@ -148,7 +148,7 @@ def _check_table(pipeline: Pipeline, sink: Sink) -> None:
     if sink.format == "delta":
         if sink.options and "://" not in str(sink.path) and "$" not in str(sink.path):
             raise pipeline.wrong(
-                "options are those of an object store (AWS_REGION and the like), and this path is a folder.",
+                "options are for an object store (such as AWS_REGION), but this path is a folder.",
                 *(*path, "options"),
             )
         return
@@ -156,11 +156,12 @@ def _check_table(pipeline: Pipeline, sink: Sink) -> None:
         raise pipeline.wrong(f'An Iceberg table is in a namespace: table = "market.{sink.table}".', *path, "table")
     if any("." in name for name in sink.key):
         raise pipeline.wrong(
-            "pyiceberg finds no rows by a column with a dot in its name: give it another, with AS.", *path, "key"
+            "pyiceberg cannot find rows by a column with a dot in its name. Rename the column with AS.", *path, "key"
         )
     if sink.path is not None and sink.options:
         raise pipeline.wrong(
-            "path keeps tables and their catalog in a folder, options name a catalog: leave out one of them.",
+            "path keeps the tables and their catalog in a folder, and options name another catalog. Leave out one of "
+            "the two.",
             *(*path, "options"),
         )
     if "://" in str(sink.path):
@@ -225,7 +226,7 @@ def _check_board(pipeline: Pipeline, sink: Sink, spec: QuerySpec) -> None:
     """Raise if a member may be in several rankings on one board: which of its ranks counts cannot be known."""
     if str(sink.board).startswith(RESERVED):
         raise pipeline.wrong(
-            f"Names that begin with {RESERVED} are those under which we keep what a board shows: choose another.",
+            f"Names that begin with {RESERVED} are reserved for Skyband's own keys. Choose another name.",
             *("sinks", sink.name, "board"),
         )
     shown = [(one.text, one.name) for one in spec.shown if one.is_plain]

@@ -51,7 +51,7 @@ def refusal(query: str, changed: list[str], checkpoint: str) -> str:
     """What is said of a query that has changed."""
     lines = "\n".join(f"  {line}" for line in changed)
     return (
-        f"Query {query!r} is not the one that its checkpoint was written by:\n{lines}\n"
+        f"Query {query!r} has changed since it wrote its checkpoint:\n{lines}\n"
         "The checkpoint has the state of the old query. Possible: undo the change; give the query another name; or, to "
         f"start everything again, delete {checkpoint} and the answers."
     )

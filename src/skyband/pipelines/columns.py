@@ -72,7 +72,7 @@ def _type(kind: exp.Expr | None) -> pa.DataType:
             return pa.struct([(field.name, _type(field.kind)) for field in inner])
         case name if name in _TYPES:
             return _TYPES[name]
-    raise InvalidInput(f"The schema has a type that is not known: {kind.sql(dialect='spark')}. {_KNOWN}.")
+    raise InvalidInput(f"The schema has an unknown type: {kind.sql(dialect='spark')}. {_KNOWN}.")
 
 
 def columns_of(source: Source, pipeline: Pipeline) -> pa.Schema | None:

@@ -149,7 +149,7 @@ def _not_to_be_had(said: str) -> EnvironmentProblem:
     return EnvironmentProblem(
         f"Spark {pyspark.__version__} needs a connector for Kafka, and Maven gave none: "
         f"{reasons[0] if reasons else said.strip().splitlines()[-1]}.\n"
-        f'If a mirror has it, name the mirror under [spark]: "{REPOSITORIES}" = "https://…". Else bring these four '
-        f"jars from a machine that reaches Maven:\n{bring}\n"
+        f'If a mirror has it, name the mirror under [spark]: "{REPOSITORIES}" = "https://…". Otherwise copy these '
+        f"four jars from a machine that reaches Maven:\n{bring}\n"
         f'and name all of them with their paths under [spark]: "{JARS}" = "jars/…,jars/…,jars/…,jars/…".'
     )

@@ -31,14 +31,14 @@ def explained(error: str, location: str, note: str) -> str | None:
     which = (
         "\n".join(f"  {path}: {why}" for path, why in found)
         if found
-        else f"  Which of its files is damaged is not to be seen from here: {error.strip().splitlines()[0]}"
+        else f"  Skyband cannot see which of its files is damaged: {error.strip().splitlines()[0]}"
     )
     lost = "what the query has read and held" if any(_is_state(path) for path, _ in found) else "how far it has read"
     return (
         f"The checkpoint {location} cannot be read:\n{which}\n"
-        f"With it, {lost} is lost. Put a copy of the whole folder back, if there is one. Else remove the folder and "
-        f"{note}: the query then starts anew, at the beginning of its sources. Sinks that find rows again by a key "
-        "take repeated answers as one; empty the others first."
+        f"With it, {lost} is lost. If you have a copy of the whole folder, restore it. Otherwise remove the folder and "
+        f"{note}: the query then starts again at the beginning of its sources. Sinks with a key replace repeated "
+        "answers; empty the other sinks first."
     )
 
 
@@ -54,7 +54,7 @@ def _wrong_with(path: Path, parts: tuple[str, ...]) -> str | None:
     if path.stat().st_size == 0:
         return "it is empty"
     if not _checksum_fits(path):
-        return "it does not have its checksum: it is cut off, or was changed"
+        return "its checksum does not match: it is truncated, or somebody changed it"
     if path.suffix == ".zip":
         return _wrong_with_zip(path)
     if parts[0] == "metadata" or (parts[0] in _LOGS and path.name.isdigit()):
@@ -78,15 +78,15 @@ def _wrong_with_zip(path: Path) -> str | None:
         with zipfile.ZipFile(path) as archive:
             broken = archive.testzip()
     except (zipfile.BadZipFile, OSError) as error:
-        return f"it is no whole archive of a state ({error})"
-    return None if broken is None else f"{broken} in it does not have its checksum"
+        return f"it is not a complete archive of a state ({error})"
+    return None if broken is None else f"{broken} in it does not match its checksum"
 
 
 def _wrong_with_text(path: Path, *, has_version: bool) -> str | None:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        return f"it is no text ({error})"
+        return f"it is not text ({error})"
     if has_version and not re.fullmatch(r"v\d+", lines[0]):
         return "it does not begin with a version"
     for line in lines[has_version:]:
@@ -94,7 +94,7 @@ def _wrong_with_text(path: Path, *, has_version: bool) -> str | None:
             if line != "-":  # a source that had not begun
                 json.loads(line)
         except ValueError:
-            return "it is cut off, or holds what Spark did not write"
+            return "it is truncated, or contains something that Spark did not write"
     return None if len(lines) > has_version else "it is cut off"
 
 

@@ -161,7 +161,7 @@ def _memory() -> Finding:
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
-        return Finding("How much memory is free cannot be told here")
+        return Finding("Skyband cannot find out how much memory is free here")
     fix = None if free >= _LEAST_MEMORY else "Spark needs 2 GB: close something, or give the machine more."
     return Finding(f"{free / (1 << 30):.1f} GB of memory free", fix)
 

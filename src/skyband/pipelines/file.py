@@ -150,7 +150,7 @@ class _Reader:
         if texts.get("lateness") and not texts.get("time"):
             self.say('lateness needs time, the column that holds a row\'s time: time = "ts".', *path, "lateness")
         if texts.get("dead_letters") and not texts.get("schema"):
-            self.say("dead_letters needs a schema: without one no record is a bad one.", *path, "dead_letters")
+            self.say("dead_letters needs a schema: without one, every record is valid.", *path, "dead_letters")
         stream = table.get("stream", kind != "table")
         if not isinstance(stream, bool):
             self.say(f"stream is true or false, got {stream!r}.", *path, "stream")
@@ -162,7 +162,7 @@ class _Reader:
 
     def _check_can_be_bad(self, stream: bool, options: Options, *path: str) -> None:
         if not stream:
-            self.say("dead_letters is for streams; a table is read as it is.", *path, "dead_letters")
+            self.say("dead_letters is for streams; Spark reads a table as it is.", *path, "dead_letters")
         if any(name.lower() == "multiline" and value == "true" for name, value in options.items()):
             self.say("With dead_letters each line is a record: leave out multiLine.", *path, "options")
 
@@ -233,7 +233,7 @@ class _Reader:
     def _tables(self, content: dict[str, Any], key: str) -> Iterable[tuple[str, dict[str, Any]]]:
         tables = content.get(key, {})
         if not isinstance(tables, dict):
-            self.say(f"{key} is made of tables: [{key}.name].", key)
+            self.say(f"{key} must consist of tables: [{key}.name].", key)
             return
         for name, table in tables.items():
             if not isinstance(table, dict):
@@ -331,8 +331,8 @@ class _Reader:
 
 
 _EXPOSED: Final = (
-    '{key} holds a secret, and a file is no place for one. Write {key} = "${{NAME}}", or ${{NAME}} where the '
-    "secret stands, and set NAME in the environment."
+    '{key} contains a secret, which does not belong in a file. Write {key} = "${{NAME}}", or ${{NAME}} where the '
+    "secret is, and set NAME in the environment."
 )
 
 

@@ -26,10 +26,10 @@ class Metrics:
         each = ["query"]
         self._input = Counter("skyband_input_rows", "Rows read.", each, registry=self.registry)
         self._late = Counter(
-            "skyband_late_rows_dropped", "Rows dropped: their windows had closed.", each, registry=self.registry
+            "skyband_late_rows_dropped", "Rows dropped because their windows had closed.", each, registry=self.registry
         )
         self._aside = Counter(
-            "skyband_bad_rows_set_aside", "Records set aside: they are not rows.", each, registry=self.registry
+            "skyband_bad_rows_set_aside", "Records set aside because they cannot be read.", each, registry=self.registry
         )
         self._changes = Counter(
             "skyband_rank_changes", "Rows of answers, by kind of change.", ["query", "change"], registry=self.registry
@@ -42,16 +42,19 @@ class Metrics:
             buckets=_SECONDS,
         )
         self._watermark = Gauge(
-            "skyband_watermark_timestamp_seconds", "No earlier row is waited for.", each, registry=self.registry
+            "skyband_watermark_timestamp_seconds",
+            "The watermark: windows do not wait for earlier rows.",
+            each,
+            registry=self.registry,
         )
         self._freshness = Gauge("skyband_freshness_seconds", "How old the newest row is.", each, registry=self.registry)
         self._state_rows = Gauge(
-            "skyband_state_rows", "Rows held because they may still be shown.", each, registry=self.registry
+            "skyband_state_rows", "Rows held because an answer may still show them.", each, registry=self.registry
         )
         self._state_bytes = Gauge("skyband_state_bytes", "Bytes of state.", each, registry=self.registry)
         self._candidates = Gauge(
             "skyband_candidates",
-            "Rows of the last batch not ruled out before the shuffle.",
+            "Rows of the last batch that passed the sieve before the shuffle.",
             each,
             registry=self.registry,
         )

@@ -67,7 +67,7 @@ def refused(url: str, options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         if known in _REFUSED:
             yield name, f"A PostgreSQL sink has no option {name!r}: {_REFUSED[known]}."
         elif known == "targetservertype" and "$" not in value and value.lower() not in _SERVERS:
-            yield name, f'{name} = {value!r}: rows are written to a primary: {name} = "primary".'
+            yield name, f'{name} = {value!r}: Skyband writes only to a primary: {name} = "primary".'
         elif known not in _KNOWN:
             near = difflib.get_close_matches(known, (*_LIBPQ, *_RENAMED), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""

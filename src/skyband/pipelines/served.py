@@ -47,7 +47,7 @@ class ServedQuery(Served):
         self.problem = why
 
     def top(self, k: int | None, size: str | int | None) -> NoReturn:
-        raise InvalidQuery("The state of this query is on Spark's workers: only its answers can be asked for.")
+        raise InvalidQuery("The state of this query is on Spark's workers: so you can ask only for its answers.")
 
     def close(self) -> None:
         self.board.close()

@@ -58,8 +58,8 @@ def not_in_maven(packages: list[str], said: str) -> EnvironmentProblem | None:
     if not missing:
         return None
     return EnvironmentProblem(
-        f"Spark found no {' and no '.join(missing)} in Maven. Under [spark], name versions that are there "
-        f'("{PACKAGES}"), or jars of your own ("{JARS}"). Leave out what is for Kafka: the pipeline finds a connector '
+        f"Spark found no {' and no '.join(missing)} in Maven. Under [spark], name versions that exist "
+        f'("{PACKAGES}"), or jars of your own ("{JARS}"). Leave out connectors for Kafka: the pipeline finds one '
         "that fits."
     )
 

@@ -52,7 +52,7 @@ class FileTarget:
         if checkpoint.exists_in(self._path, BATCH):
             raise PipelineChanged(
                 f"{self._path} has answers already, but there is no checkpoint at {checkpoint.location}. "
-                "Delete those answers, name another path, or bring the checkpoint back."
+                "Delete those answers, name another path, or restore the checkpoint."
             )
 
     def write(self, answers: Answers, batch: int) -> None:

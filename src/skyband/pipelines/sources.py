@@ -79,11 +79,11 @@ def _reason(source: Source) -> Column:
     read = sf.col(_READ)
     broken = read.isNull() | read[_BROKEN].isNotNull()
     if source.format == "csv":
-        reason = sf.when(broken, "other columns, or another type, than the schema says")
+        reason = sf.when(broken, "columns or types that differ from the schema")
     else:
         reason = sf.when(sf.col(_TEXT).isNull(), "empty record")
         reason = reason.when(sf.try_parse_json(_TEXT).isNull(), "not JSON")
-        reason = reason.when(broken, "another type than the schema says")
+        reason = reason.when(broken, "a type that differs from the schema")
     return reason if source.time is None else reason.when(read[source.time].isNull(), f"no {source.time}")
 
 

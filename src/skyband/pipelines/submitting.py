@@ -26,9 +26,7 @@ def submit_line(pipeline: Pipeline, *, master: str | None, cluster: bool, archiv
     given = dict(pipeline.spark)
     master = master or given.get(_MASTER)
     if cluster and (master is None or master.startswith("local")):
-        raise InvalidInput(
-            f"The driver can run on a cluster if there is one: name it (--master yarn), got {master or 'none'}."
-        )
+        raise InvalidInput(f"To run the driver on a cluster, name the cluster (--master yarn); got {master or 'none'}.")
     is_kubernetes = str(master).startswith("k8s:")
     python = given.get(_PYTHON, sys.executable if archive is None else "./env/bin/python")
     program = str(Path(__file__).parents[1] / "cli" / "__main__.py")

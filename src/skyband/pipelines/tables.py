@@ -55,8 +55,8 @@ class TableTarget:
         if self._table.last_batch() is not None:
             raise PipelineChanged(
                 f"{self._table.place} has answers of this query already, but there is no checkpoint at "
-                f"{checkpoint.location} to go on from. Drop the table, name another, give the query another name, or "
-                "bring the checkpoint back."
+                f"{checkpoint.location} to continue from. Drop the table, name another table, rename the query, or "
+                "restore the checkpoint."
             )
 
     def write(self, answers: Answers, batch: int) -> None:
@@ -94,7 +94,8 @@ class TableTarget:
         problems = differences(plain_schema(there), rows.schema)
         if problems:
             raise PipelineChanged(
-                f"{self._table.place} has other columns than the answers: {'; '.join(problems)}. Change the table, or "
+                f"{self._table.place} has columns that differ from the answers: {'; '.join(problems)}. Change the "
+                "table, or "
                 "name another."
             )
         return rows.select(there.names)

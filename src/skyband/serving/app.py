@@ -180,7 +180,7 @@ class _Api:
             raise HTTPException(400, "A row is named by its arrival, counted from 0.")
         found = await run_in_threadpool(why, watched, int(text))
         if found is None:
-            raise HTTPException(404, "That row is not remembered: it came too long ago, or has not come yet.")
+            raise HTTPException(404, "The server does not have that row: it came too long ago, or has not come yet.")
         return Response(formats.encode(found), media_type=formats.JSON)
 
     # -- statements --------------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ class _Api:
     def _with_rows(self, request: Request) -> Watched:
         query = self._find(request)
         if not isinstance(query, Watched) or query.seen is None:
-            raise HTTPException(404, "This query ranks no single rows in this process, so there is no such picture.")
+            raise HTTPException(404, "There is no such picture: this query does not rank rows in this process.")
         return query
 
 
@@ -270,7 +270,7 @@ def _whole(given: dict[str, str], name: str) -> int | None:
 def _asked(query: Served, k: int | None, size: str | None) -> Answer:
     """What the query says right now."""
     if not query.can_be_asked:
-        raise HTTPException(409, "This query cannot be asked for a size or for right now; leave size= and now= out.")
+        raise HTTPException(409, "This query cannot answer for a size or for right now; leave out size= and now=.")
     span = int(size) if size is not None and size.isascii() and size.isdecimal() and len(size) <= _NUMBERS else size
     latest = query.board.latest()
     batch, watermark = (None, None) if latest is None else (latest.batch, latest.watermark)
@@ -287,7 +287,7 @@ async def _json(request: Request) -> Any:
                 if len(body) > MOST_BODY:
                     raise HTTPException(413, f"A request has at most {MOST_BODY:,} bytes.")
     except TimeoutError as error:
-        raise HTTPException(408, "The request did not come in time.") from error
+        raise HTTPException(408, "The request took too long to arrive.") from error
     try:
         found = json.loads(body)
         json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair is no text

@@ -43,7 +43,7 @@ class Events:
         rate = self._rate(request)
         after = self._last_seen(request.headers.get("last-event-id") or request.query_params.get("after"))
         if self._readers >= MOST_READERS:
-            raise HTTPException(503, f"{self._readers:,} readers are served already.", {"retry-after": "5"})
+            raise HTTPException(503, f"{self._readers:,} readers are connected already.", {"retry-after": "5"})
         self._readers += 1
         gone = asyncio.ensure_future(_disconnected(receive))
         try:

@@ -77,7 +77,7 @@ class Guard:
     def _problem(self, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[int, str] | None:
         host = headers.get(b"host", b"").decode("latin-1")
         if self._names is not None and _host_name(host) not in self._names:
-            return 421, "This server does not go by that name."
+            return 421, "This server does not answer to that host name."
         if scope["method"] not in (*_READS, "POST", "DELETE"):
             return 405, f"{scope['method'][:20]} is not possible here."
         if self._token is not None and not self._has_token(scope, headers) and scope["path"] != "/health":

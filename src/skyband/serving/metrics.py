@@ -12,11 +12,11 @@ from skyband.serving.catalog import Catalog
 
 _COUNTERS: Final = {
     "skyband_input_rows": ("rows_in", "Rows read."),
-    "skyband_late_rows_dropped": ("rows_late", "Rows dropped: their windows had closed."),
-    "skyband_bad_rows_set_aside": ("rows_set_aside", "Records set aside: they are not rows."),
+    "skyband_late_rows_dropped": ("rows_late", "Rows dropped because their windows had closed."),
+    "skyband_bad_rows_set_aside": ("rows_set_aside", "Records set aside because they cannot be read."),
 }
 _GAUGES: Final = {
-    "skyband_state_rows": ("rows_held", "Rows held because they may still be shown."),
+    "skyband_state_rows": ("rows_held", "Rows held because an answer may still show them."),
     "skyband_state_bytes": ("bytes_held", "Bytes of state."),
 }
 

@@ -12,7 +12,7 @@ _NAME: Final = {
     "description": "The query.",
 }
 _TOP: Final = (
-    ("k", "integer", "Only so many of each ranking, up to the query's own k."),
+    ("k", "integer", "The number of rows of each ranking, up to the query's own k."),
     ("group", "string", "Only the ranking of this value of the query's first group column."),
     ("format", "string", "json (default), csv or arrow: a stream of Arrow IPC."),
     ("at", "string", "The end of an earlier window, as `at` of its answer says it, while it is kept."),
@@ -37,16 +37,16 @@ def document(*, with_statements: bool) -> dict[str, Any]:
             *(_parameter(*each) for each in _TOP),
         ),
         "/queries/{name}/changes": _get(
-            "Each new answer as a server-sent event. Its id can be sent as Last-Event-ID to go on behind it. `missed` "
+            "Each new answer as a server-sent event. Send its id as Last-Event-ID to continue after it. `missed` "
             "says how many answers were skipped, because the reader was slow or asked for fewer.",
             _NAME,
-            _parameter("rate", "number", "At most so many events a second."),
+            _parameter("rate", "number", "The most events a second."),
             media="text/event-stream",
         ),
         "/queries/{name}/history": _get(
             "The answers that are kept, the latest last, and how many seconds ago each was published (`age`).",
             _NAME,
-            _parameter("k", "integer", "Only so many of each ranking; at most 60 rows of each answer are given."),
+            _parameter("k", "integer", "The number of rows of each ranking; at most 60 rows of each answer are given."),
             _parameter("group", "string", "Only the ranking of this value of the query's first group column."),
         ),
         "/queries/{name}/plan": _get("What runs and why, and what else was considered.", _NAME),

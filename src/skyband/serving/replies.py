@@ -25,7 +25,7 @@ def published(query: Served, at: str | None) -> Answer | None:
         if answer.at is not None and at in (str(answer.at), str(formats.value(answer.at))):
             return answer
     ends = [str(formats.value(answer.at)) for answer in kept if answer.at is not None]
-    possible = f"Kept are the windows from {ends[0]} to {ends[-1]}." if ends else "No window is kept."
+    possible = f"The server keeps the windows from {ends[0]} to {ends[-1]}." if ends else "No window is kept."
     raise HTTPException(404, f"at={at[:60]!r}: there is no window that ends there. {possible}")
 
 

@@ -114,7 +114,7 @@ class _Csv:
             names = _readable(self._name, lambda: csv.read_csv(pa.BufferReader(heading + b"\n")).column_names)
             if names != self.schema.names:
                 before = ", ".join(self.schema.names)
-                raise InvalidInput(f"{self._name!r} has other columns now: {', '.join(names)}; before: {before}.")
+                raise InvalidInput(f"{self._name!r} now has different columns: {', '.join(names)}; before: {before}.")
         if not lines:
             return self.schema.empty_table()
         options = csv.ReadOptions(column_names=self.schema.names)

@@ -34,7 +34,7 @@ def open_inputs(
     on_spark = {name for name, one in data.items() if is_spark(one)}
     if on_spark and len(on_spark) < len(data):
         raise InvalidInput(
-            f"Inputs must all be of one kind, but of Spark are {', '.join(sorted(on_spark))}, and not "
+            f"Either all inputs must be on Spark or none, but on Spark are {', '.join(sorted(on_spark))}, and not "
             f"{', '.join(sorted(data.keys() - on_spark))}."
         )
     if on_spark:

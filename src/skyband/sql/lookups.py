@@ -109,10 +109,7 @@ def _key(column: pa.Array, kind: pa.DataType) -> pa.Array:
 def looked_up_in_spark(df: Any, lookup: Lookup, table: Any) -> Any:
     """The same of DataFrames."""
     if table.isStreaming:
-        raise InvalidInput(
-            f"{lookup.table.name!r} has no window, so it is a table that is there from the start: it must not be a "
-            "streaming DataFrame."
-        )
+        raise InvalidInput(f"{lookup.table.name!r} has no window, so it must be a table, not a streaming DataFrame.")
     free = _free_names({name.lower() for name in (*df.columns, *lookup.schema.names)})
     keys = [next(free) for _ in lookup.on]
     mine = [f"{quoted(name)} AS {quoted(key)}" for key, (name, _) in zip(keys, lookup.on, strict=True)]

@@ -23,9 +23,9 @@ def recognise(statement: Statement, schemas: Schemas) -> QuerySpec:
     """The query that the statement asks; `schemas` of its inputs, by the names they were given under, in any case."""
     if statement.is_plain:
         statement.refuse(
-            "This neither ranks nor groups, so there is no query to keep running",
+            "This statement neither ranks nor groups, so there is no continuous query",
             statement.inputs[0].node,
-            "sb.sql answers it row by row; a window makes a query of it: [WINDOW 1 HOUR EVERY 1 MINUTE].",
+            "sb.sql answers it row by row. For a continuous query, add a window: [WINDOW 1 HOUR EVERY 1 MINUTE].",
         )
     by_name = with_unions(statement.innermost, schemas)
     if statement.inner is not None:

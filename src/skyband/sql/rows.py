@@ -38,7 +38,7 @@ def rereadable(sources: Mapping[str, Source], read: Iterable[Rows]) -> dict[str,
 def reread(source: Source, name: str) -> Source:
     """A source that can be read more than once."""
     if not source.is_whole:
-        raise InvalidInput(f"The statement reads {name!r} twice, but a reader can be read once. Give a table.")
+        raise InvalidInput(f"The statement reads {name!r} twice, but a reader can be read only once. Pass a table.")
     return source.held()
 
 

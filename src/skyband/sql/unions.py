@@ -69,7 +69,7 @@ def _schema(union: Union, parts: list[pa.Schema]) -> pa.Schema:
                     f"Column {place + 1} of UNION ALL, {fields[place].name!r}, is {field.type} here and "
                     f"{fields[place].type} in the first part",
                     items[place] if len(items) == len(schema) else part.select,
-                    "Write CAST(x AS …) so that both are of one type.",
+                    "Write CAST(x AS …) so that both have one type.",
                 )
             fields[place] = pa.field(fields[place].name, kind)
     return pa.schema(fields)
@@ -108,8 +108,8 @@ def _here(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: pa.Sc
         given, _ = united(part, data, schemas, on_spark=False)
         if not all(source.is_whole for source in given.values()):
             raise InvalidInput(
-                f"UNION ALL in this process is of tables: whose rows of {union.name!r} come first, a stream does not "
-                "say. Give tables, or run the statement on Spark."
+                f"Without Spark, UNION ALL takes only tables: the order of the rows of {union.name!r} is unknown in "
+                "streams. Pass tables, or run the statement on Spark."
             )
         rows, _ = _rows(union, part, schemas)
         sources.append(prepared(rereadable(given, [rows]), rows))

@@ -30,8 +30,8 @@ def by_lower_name(inputs: Mapping[str, Any]) -> dict[str, Any]:
     for name, one in inputs.items():
         if name.lower() in found:
             raise InvalidInput(
-                f"Two inputs are called {name!r}, in upper or lower case, which statements do not tell apart. Rename "
-                "one of them."
+                f"Two inputs are called {name!r}, in upper or lower case, and statements ignore case. Rename one of "
+                "them."
             )
         found[name.lower()] = one
     return found
@@ -64,7 +64,7 @@ class Variables:
         more = f" and {len(frames) - _MOST_LISTED} more" if len(frames) > _MOST_LISTED else ""
         words = (
             f"Did you mean {known[near[0]]!r}?" if near else "",
-            f"The variable {name!r} is no data frame, but of type {kind}." if kind else "",
+            f"The variable {name!r} is not a table or data frame, but has type {kind}." if kind else "",
             f"Given: {', '.join(given)}." if given else "None was given.",
             f"Variables: {', '.join(frames[:_MOST_LISTED])}{more}." if frames else "",
             f"Write {self._write.format(name=name)}.",

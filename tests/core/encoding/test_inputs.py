@@ -112,7 +112,7 @@ def test_push_refuses_what_is_no_table() -> None:
     session = sb.TopK(**QUERY).open(ROWS.schema)
     with pytest.raises(sb.InvalidInput, match=r"Cannot read rows from int. Possible: a pyarrow Table, "):
         session.push(5)
-    with pytest.raises(sb.InvalidInput, match=r"v: int64 before, missing now\. The batch was not taken"):
+    with pytest.raises(sb.InvalidInput, match=r"v: int64 before, missing now\. Skyband rejected the batch"):
         session.push(ROWS.to_pandas()[["t", "name"]])
     assert session.stats().rows_in == 0
 
@@ -133,7 +133,7 @@ def test_a_frame_is_pushed_into_the_types_of_the_first() -> None:
 
 @pytest.mark.parametrize("empty", [[], (), iter(())], ids=["list", "tuple", "iterator"])
 def test_no_batch_at_all(empty: Any) -> None:
-    with pytest.raises(sb.InvalidInput, match="has no batch, so the columns are unknown"):
+    with pytest.raises(sb.InvalidInput, match="gave no batch, so its columns are unknown"):
         sb.top_k(empty, **QUERY)
 
 

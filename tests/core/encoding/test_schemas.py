@@ -132,7 +132,7 @@ UUID = IN_OTHER_FORMS["UUID"]
     ("column", "options", "said"),
     [
         (UNION, {}, "Column 'extra' is sparse_union.*Leave the column out"),
-        (pa.StructArray.from_arrays([RUNS], ["r"]), {}, "runs inside of another type.*Decode them first"),
+        (pa.StructArray.from_arrays([RUNS], ["r"]), {}, "run-end encoding inside another type.*Decode it first"),
         (UUID, {"by": "extra"}, "A score must be a number, but column 'extra' is extension<arrow.uuid>"),
         (UUID, {"by": "extra * 2"}, "extra"),
         (UUID, {"window": sb.tumbling(5, on="extra")}, "needs a timestamp or integer column, but 'extra' is extension"),
@@ -268,7 +268,7 @@ def test_types_of_a_mapping_that_have_nothing_in_common() -> None:
     late = pa.table({"id": [1], "v": [1.0], "t": pa.array([2**55], pa.timestamp("s"))})
     soon = pa.table({"id": [1], "v": [1.0], "t": pa.array([1], pa.timestamp("ns"))})
     window = sb.tumbling("5 seconds", on="t")
-    with pytest.raises(sb.InvalidInput, match=r"Column 't' is timestamp\[s\], and not all of it is possible as"):
+    with pytest.raises(sb.InvalidInput, match=r"Column 't' is timestamp\[s\], and some of its values do not fit"):
         sb.top_k_across({"a": late, "b": soon}, k=1, id="id", value="v", window=window, bounds=(0, 9))
 
 

@@ -220,14 +220,14 @@ def test_late_rows_of_a_stream_are_warned_of(kind: str) -> None:
     with pytest.warns(sb.LateRows) as told:
         sb.top_k(STREAMS[kind](LATE), k=1, by="v", window=sb.tumbling(5, on="t")).read_all()
     assert 1 <= len(told) <= 2
-    assert "3 of 6 rows so far came after all windows that would hold them had closed" in str(told[-1].message)
+    assert "3 of 6 rows so far arrived after all their windows had closed" in str(told[-1].message)
     assert "(no lateness now): raise it." in str(told[-1].message)
 
 
 def test_what_to_do_about_late_rows() -> None:
     with pytest.warns(sb.LateRows, match=r"lateness='2' now\): raise it"):
         sb.top_k(LATE.to_reader(), k=1, by="v", window=sb.tumbling(5, on="t"), lateness=2).read_all()
-    with pytest.warns(sb.LateRows, match="give them as a table, which is put in order first"):
+    with pytest.warns(sb.LateRows, match="pass a table, which Skyband sorts first"):
         sb.top_k(LATE.to_reader(), k=1, by="v", window=sb.sliding(3, on="t")).read_all()
 
 

@@ -90,5 +90,5 @@ def test_a_checkpoint_of_another_question_is_refused(spark: SparkSession, tmp_pa
     run(folder, k=2)
     for path in write_batches(tmp_path / "more", [second]).iterdir():
         path.rename(folder / f"more-{path.name}")
-    with pytest.raises(StreamingQueryException, match="written by another query"):
+    with pytest.raises(StreamingQueryException, match="Another query wrote this checkpoint"):
         run(folder, k=3)

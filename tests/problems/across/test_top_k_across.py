@@ -116,7 +116,11 @@ def test_several_columns_identify_an_object_in_sql() -> None:
                WINDOW [5 EVERY 5 ON t] WITH BOUNDS (0, 10)"""
     answer = sb.sql(asked, p=PACKETS.slice(0, 2), q=back)
     assert shows(answer, "window_start window_end rank score src dst p_bytes\n 0 5 1 9 b a 7")
-    with pytest.raises(sb.InvalidSql, match=r"The same columns name the object in all streams, but here \(src, dst\)"):
+    with pytest.raises(
+        sb.InvalidSql,
+        match=r"The same columns must identify the object in all streams, but here \(src, "
+        r"dst\)",
+    ):
         sb.sql(
             "SELECT src FROM p FULL JOIN q USING (src, dst) FULL JOIN q AS r USING (src) "
             "ORDER BY p.bytes + q.size + r.size DESC LIMIT 1 WINDOW [5 EVERY 5 ON t]",
@@ -262,7 +266,7 @@ def test_objects_that_are_gone_are_forgotten() -> None:
         ({"value": {"r1": "size", "r2": 3}}, "value of 'r2' must be the name of a column"),
         ({"algorithm": "totlas"}, "No algorithm 'totlas'"),
         ({"algorithm": "staircase", "repeat": "last"}, "may come again"),
-        ({"stream": "router"}, "A mapping names the streams"),
+        ({"stream": "router"}, "A mapping already names the streams"),
     ],
 )
 def test_mistakes(mistake: dict[str, Any], message: str) -> None:
@@ -271,7 +275,7 @@ def test_mistakes(mistake: dict[str, Any], message: str) -> None:
 
 
 def test_a_tagged_stream_needs_the_names() -> None:
-    with pytest.raises(sb.InvalidQuery, match="give their names too"):
+    with pytest.raises(sb.InvalidQuery, match="name the streams, too"):
         sb.top_k_across(BOTH, window=WINDOW, stream="router", **ASKED)
 
 

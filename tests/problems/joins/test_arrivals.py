@@ -166,7 +166,7 @@ def test_extremes_of_three_streams_that_count_apart(plan: str | None, every: int
 
 def test_the_order_of_rows_of_different_tables_has_to_be_named() -> None:
     inputs = {"a": sb.sliding(2, order="seq"), "b": sb.sliding(3)}
-    with pytest.raises(sb.InvalidQuery, match=r"which row of one comes before .* order='seq'\) for b"):
+    with pytest.raises(sb.InvalidQuery, match=r"the order of their rows .* order='seq'\) for b"):
         sb.join_aggregate(DATA, **{**QUERY, "inputs": inputs})
 
 

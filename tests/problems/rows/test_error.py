@@ -224,7 +224,7 @@ def test_a_part_of_the_window_can_be_asked_for_only_ad_hoc() -> None:
     session = QUERY.open(FALLS_LATER.schema)
     session.push(FALLS_LATER)
     assert session.top(size=400) == session.top()
-    with pytest.raises(sb.InvalidQuery, match=r"size=50 is a part of the window, and with error=0.5.*ad_hoc=True"):
+    with pytest.raises(sb.InvalidQuery, match=r"size=50 is a part of the window. With error=0.5.*ad_hoc=True"):
         session.top(size=50)
     with pytest.raises(sb.InvalidQuery, match="size=7 is a part"):
         session.top_many([(1, None), (1, 7)])

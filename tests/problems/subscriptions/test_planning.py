@@ -41,11 +41,11 @@ def test_the_planner_chooses_by_queries_and_columns(query: sb.TopKForEach, chose
     ("window", "where", "why"),
     [
         (sb.sliding(40, every=10, on="t"), "(s = q.s AND x0 > 1) AND q.n = n", "q.s, q.n: a row goes to the queries"),
-        (sb.sliding(40, every=10, on="t"), "s = q.s OR x0 > 1", "query: each of them gets the rows of a pane"),
-        (sb.sliding(40, every=10, on="t"), "NOT (s = q.s)", "query: each of them gets the rows of a pane"),
-        (sb.sliding(40, every=10, order="t"), "s = q.s", "query: each of them gets every row"),
-        (sb.sliding(40, on="t"), "s = q.s", "query: each of them gets every row"),
-        (sb.landmark(every=10, on="t"), "s = q.s", "query: each of them gets every row"),
+        (sb.sliding(40, every=10, on="t"), "s = q.s OR x0 > 1", "query: each bucket gets the rows of a pane"),
+        (sb.sliding(40, every=10, on="t"), "NOT (s = q.s)", "query: each bucket gets the rows of a pane"),
+        (sb.sliding(40, every=10, order="t"), "s = q.s", "query: each bucket gets every row"),
+        (sb.sliding(40, on="t"), "s = q.s", "query: each bucket gets every row"),
+        (sb.landmark(every=10, on="t"), "s = q.s", "query: each bucket gets every row"),
     ],
 )
 def test_on_spark_a_condition_may_say_where_rows_go(window: sb.Window, where: str, why: str) -> None:

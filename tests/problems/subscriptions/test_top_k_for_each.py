@@ -287,7 +287,7 @@ def test_any_number_of_queries(count: int) -> None:
         ({"where": "name = q.x"}, "not a number. What is no number"),
         ({"key": "k"}, None),
         ({"for_each": pa.concat_tables([QUERIES, QUERIES])}, "Two of these queries have the same"),
-        ({"for_each": [1, 2]}, "Queries are a table"),
+        ({"for_each": [1, 2]}, "Pass the queries as a table"),
         ({"per": "name"}, "cannot go with for_each="),
         ({"algorithm": "nothing"}, "No algorithm 'nothing'"),
     ],
@@ -321,7 +321,7 @@ def test_in_a_statement_too_k_and_size_may_be_columns() -> None:
     for text, says in (
         (
             "SELECT name FROM rows [WINDOW rows.t UP TO 3 ROWS] ORDER BY x LIMIT 1",
-            "Only where there is a ranking",
+            "only in a ranking for each query",
         ),
         ("SELECT name FROM rows r [WINDOW r.t UP TO 3 ROWS], queries q ORDER BY r.x LIMIT 1 BY q.id", "no input 'r'"),
         ("SELECT name FROM rows r [WINDOW 3 ROWS], queries q ORDER BY r.x LIMIT q.z BY q.id", "no column 'z'"),
@@ -338,8 +338,8 @@ def test_a_statement_that_means_a_join_with_a_table_is_told_how_to_write_it() ->
     )
     for shown, by, says in (
         ("name", "p.town", "Two rows of 'people' have the same town"),
-        ("name, p.town", "p.id", "Here each row of people asks for a ranking, of which only id is shown"),
-        ("name", "p.town, r.name", "one for each value of columns of people"),
+        ("name, p.town", "p.id", "Here each row of people asks for a ranking, and only id is shown"),
+        ("name", "p.town, r.name", "must be BY columns of people"),
     ):
         with pytest.raises(sb.SkybandError, match=says) as caught:
             sb.sql(comma.format(shown, by), rows=ROWS, people=people)
@@ -444,7 +444,7 @@ def test_a_refused_query_leaves_no_trace() -> None:
     for session in sessions:
         assert session.algorithm == "shared"
         session.push(rows.slice(0, 25))
-    with pytest.raises(sb.InvalidQuery, match="no query asked for what this one does"):
+    with pytest.raises(sb.InvalidQuery, match="no query had this score"):
         sessions[0].add(elm, backfill=True)
     assert sessions[0].queries.equals(sessions[1].queries)
     before = [session.add(elm) for session in sessions]

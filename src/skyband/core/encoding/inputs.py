@@ -240,8 +240,8 @@ def _schema_of(batches: Sequence[Any], what: str, known: pa.Schema | None) -> pa
         return batches[0].schema
     if known is None:
         raise InvalidInput(
-            f"The {what} has no batch, so the columns are unknown. A Table and a RecordBatchReader have a schema, "
-            "whether or not there are rows."
+            f"The {what} gave no batch, so its columns are unknown. Pass a Table or a RecordBatchReader, which has a "
+            "schema even without rows."
         )
     return known
 
@@ -291,8 +291,8 @@ def check_polars(frame: Any) -> None:
     objects = [name for name, kind in frame.schema.items() if kind == pl.Object]
     if objects:
         raise InvalidInput(
-            f"Column {objects[0]!r} has Python objects, which Arrow cannot hold. Leave it out, or give it a type of "
-            "polars' own."
+            f"Column {objects[0]!r} contains Python objects, which Arrow cannot represent. Leave it out, or cast it to "
+            "a type of polars."
         )
 
 

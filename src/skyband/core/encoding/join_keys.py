@@ -27,8 +27,8 @@ def common_key_type(columns: Mapping[str, pa.DataType]) -> pa.DataType:
     if len(set(given.values())) > 1:
         said = ", ".join(f"{name} is {kind}" for name, kind in given.items())
         raise InvalidQuery(
-            f"Joined columns must be of one type, but {said}. Convert one of them first. In SQL, write FROM (SELECT *, "
-            f"CAST(x AS {_target(given.values())}) AS y FROM a) AS a."
+            f"Joined columns must have the same type, but {said}. Convert one of them first. In SQL, write FROM "
+            f"(SELECT *, CAST(x AS {_target(given.values())}) AS y FROM a) AS a."
         )
     return next(iter(given.values()))
 

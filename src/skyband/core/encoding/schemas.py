@@ -31,13 +31,13 @@ def _check_kept(field: pa.Field) -> None:
     for inner in _parts(field.type):
         if pa.types.is_union(inner):
             raise InvalidInput(
-                f"Column {field.name!r} is {field.type}, of which Arrow cannot gather rows. Leave the column out, "
-                "or give each of its types a column of its own, or a struct."
+                f"Column {field.name!r} is {field.type}, and Arrow cannot select rows of that type. Leave the column "
+                "out, or make it a struct or one column for each of its types."
             )
         if pa.types.is_run_end_encoded(inner) and inner != field.type:
             raise InvalidInput(
-                f"Column {field.name!r} is {field.type}: runs inside of another type cannot be taken apart. Decode "
-                "them first."
+                f"Column {field.name!r} is {field.type}: Skyband cannot decode run-end encoding inside another type. "
+                "Decode it first."
             )
 
 
@@ -117,9 +117,9 @@ def check_same(given: pa.Schema, schema: pa.Schema) -> None:
         or not _fits(given.field(name).type, schema.field(name).type)
     ]
     raise InvalidInput(
-        "This batch has another schema than the first one. "
+        "The schema of this batch differs from that of the first batch. "
         + ("; ".join(differences) or f"Column order before: {', '.join(schema.names)}")
-        + ". The batch was not taken."
+        + ". Skyband rejected the batch."
     )
 
 
@@ -143,7 +143,7 @@ def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             columns.append(_cast(column, field.type))
         except pa.ArrowInvalid as error:
             raise InvalidInput(
-                f"Column {field.name!r} is {column.type}, and not all of it is possible as {field.type}: {error}"
+                f"Column {field.name!r} is {column.type}, and some of its values do not fit {field.type}: {error}"
             ) from error
     return pa.record_batch(columns, schema=schema)
 

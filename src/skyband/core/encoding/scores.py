@@ -86,7 +86,7 @@ class Scores:
             raise InvalidInput(
                 f"{self._text} is {largest} for a row, too large a {self.type} to be ranked exactly for subscriptions: "
                 f"up to ±{NEAR} is possible, for a decimal without its point. Cast the column to float64 to "
-                "accept rounding. The batch was not taken."
+                "accept rounding. Skyband rejected the batch."
             )
         if nothing is not None:
             keys[nothing] = np.nan
@@ -101,8 +101,8 @@ class Scores:
             return self._keys.rekey(held, numbers, factor=factor)
         except OverflowError:
             raise InvalidInput(
-                f"{self._text} has scores of more digits after the point than before, and together with those that are "
-                f"held they take more than 64 bits, so that they cannot be ranked exactly. {_CAST}"
+                f"{self._text} now has scores with more digits after the point than before. Together with the scores "
+                f"that the session holds, they take more than 64 bits, so Skyband cannot rank them exactly. {_CAST}"
             ) from None
 
     def column(self, keys: Floats) -> pa.Array:
@@ -303,7 +303,7 @@ def _unscaled(values: pa.Array, text: str) -> npt.NDArray[np.int64]:
     if not fits.all():
         wrong = values.filter(pa.array(~fits))[0]
         raise InvalidInput(
-            f"{text} is {wrong} for a row, a decimal that takes more than 64 bits, so that it cannot be ranked "
-            f"exactly. {_CAST} The batch was not taken."
+            f"{text} is {wrong} for a row, a decimal that takes more than 64 bits, so Skyband cannot rank it exactly. "
+            f"{_CAST} Skyband rejected the batch."
         )
     return in_last_digits(values)

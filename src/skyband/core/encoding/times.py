@@ -39,7 +39,7 @@ def with_times(batch: pa.RecordBatch, on: str | None, *, in_order: bool = False)
         column = batch.column(on)
     time = ticks_of(column, on).to_numpy(zero_copy_only=True)
     if not all_within(time[[0, -1]] if in_order and len(time) else time, NEVER):
-        raise InvalidInput(f"Column {on!r} has values of ±2**62 or beyond: too far for a window.")
+        raise InvalidInput(f"Column {on!r} has values of ±2**62 or beyond, which are too large for a window.")
     return batch, time
 
 
@@ -127,9 +127,9 @@ class Reach:
         windows = min(int(gaps[row]), self._window.size) // every
         if windows > MOST_WINDOWS:
             raise InvalidInput(
-                f"Row {row} of this batch comes {int(gaps[row]):,} later than all rows before it, and would close "
-                f"{windows:,} windows by itself; {MOST_WINDOWS:,} are possible. The batch was not taken. Set "
-                "such rows aside with max_jump=, or let windows slide by more (every=)."
+                f"Row {row} of this batch comes {int(gaps[row]):,} later than all rows before it. It would close "
+                f"{windows:,} windows by itself, and one row may close at most {MOST_WINDOWS:,}. "
+                "Skyband rejected the batch. Drop such rows with max_jump=, or use a larger slide (every=)."
             )
 
     def accept(self, time: Ints) -> None:

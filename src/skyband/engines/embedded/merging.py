@@ -69,7 +69,7 @@ def places_of(column: pa.Array, by: str) -> Ints:
     """The column in whole numbers; null is before all, and stays where it came."""
     if not (pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type)):
         raise InvalidInput(
-            f"Streams are put together by a timestamp or a whole number, but column {by!r} is {column.type}."
+            f"Skyband merges streams by a timestamp or a whole number, but column {by!r} is {column.type}."
         )
     places: Ints = pc.fill_null(ticks_of(column, by), _BEFORE_ALL).to_numpy(zero_copy_only=False)
     return places

@@ -116,13 +116,13 @@ def _watched(session: TakesRows, answers: Iterator[pa.Table]) -> Iterator[pa.Tab
 def _warn(session: TakesRows) -> int:
     stats, query = session.stats(), session.query
     if query.window.every is None:
-        advice = "Sort them by time, or give them as a table, which is put in order first."
+        advice = "Sort the rows by time, or pass a table, which Skyband sorts first."
     else:
         waits = "no lateness" if query.lateness is None else f"lateness={str(query.lateness)!r}"
         advice = f"Windows wait `lateness` for rows out of order ({waits} now): raise it."
     warnings.warn(
-        f"{stats.rows_late:,} of {stats.rows_in:,} rows so far came after all windows that would hold them had "
-        f"closed, and were dropped. {advice}",
+        f"{stats.rows_late:,} of {stats.rows_in:,} rows so far arrived after all their windows had closed, so Skyband "
+        f"dropped them. {advice}",
         LateRows,
         stacklevel=2,
     )

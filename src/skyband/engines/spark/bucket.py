@@ -85,8 +85,8 @@ class BucketRunner:
         fingerprint, timer_ms, rows_held, _, bytes_held, depth, root = saved or nothing
         if fingerprint != self._fingerprint:
             raise SnapshotMismatch(
-                "This checkpoint was written by another query, over other columns, or with another number of buckets "
-                f"(then: {fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or start a new one."
+                "Another query wrote this checkpoint, or the columns or the number of buckets have changed (then: "
+                f"{fingerprint}; now: {self._fingerprint}). Run the query that wrote it, or use a new checkpoint."
             )
         pages = PagedState((self._name, *key), self._pages, root and bytes(root), depth)
         session = pages.session

@@ -140,8 +140,8 @@ def check_order(window: Window, schema: pa.Schema) -> None:
     order = window.order
     if order is None and window.by_count:
         raise InvalidQuery(
-            "Spark has no arrival order, so a window of arrivals must say which column orders them: "
-            f"add order='…' to the window. Columns: {', '.join(schema.names)}."
+            "Spark has no arrival order, so name the column that orders the rows: add order='…' to the window. "
+            "Columns: {', '.join(schema.names)}."
         )
     if order is not None and pa.types.is_nested(schema.field(order).type):
         raise InvalidQuery(f"order={order!r} cannot put rows in order: the column is {schema.field(order).type}.")
@@ -187,7 +187,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
         raise InvalidInput(f"Column names must differ, but these come twice: {', '.join(sorted(repeated))}.")
     reserved = [name for name in schema.names if name.startswith(PREFIX)]
     if reserved:
-        raise InvalidInput(f"Column names that start with {PREFIX} are ours: rename {', '.join(reserved)}.")
+        raise InvalidInput(f"Column names that start with {PREFIX} are reserved: rename {', '.join(reserved)}.")
     try:
         translated = to_arrow_schema(schema, timezone="UTC")
     except PySparkTypeError as error:

@@ -130,7 +130,7 @@ def _workers(spark: SparkSession) -> Iterator[Finding]:
         elif problem is not None:
             yield _lacking(problem, program)
         elif found_skyband != mine:
-            why = f"The driver has {mine}, and what it sends to workers is of that version."
+            why = f"The driver has {mine}, and sends workers functions of that version."
             yield Finding("Skyband on the workers", f"version {found_skyband} ({program})", why, _install(), True)
 
 
@@ -147,7 +147,7 @@ def _no_answer(said: str) -> Finding:
 
 def _lacking(problem: str, program: str) -> Finding:
     why = "Workers run what Skyband sends them, so they need the packages that the driver has."
-    return Finding("Skyband on the workers", f"not to be imported ({problem}; {program})", why, _install(), True)
+    return Finding("Skyband on the workers", f"not importable ({problem}; {program})", why, _install(), True)
 
 
 def _own_version() -> str:
@@ -163,7 +163,7 @@ def _install() -> str:
 
 def _other_python(found: str) -> Finding:
     mine = ".".join(map(str, sys.version_info[:2]))
-    return _python(found, f"The driver runs Python {mine}, and what it sends to workers is of that version.")
+    return _python(found, f"The driver runs Python {mine}, and sends workers functions of that version.")
 
 
 def _python(found: str, why: str) -> Finding:

@@ -29,8 +29,8 @@ def readable(error: BaseException) -> SkybandError:
         return PipelineFailed(ours[2].strip())
     if gave_up_too_soon(error):
         return PipelineFailed(
-            "A Python that Spark started did not answer within 10 seconds, which is all that Spark waits: the machine "
-            "is too busy. Nothing is lost: start the query again, and it goes on from its checkpoint."
+            "A Python worker did not answer Spark within 10 seconds, and Spark waits no longer: the machine is too "
+            "busy. Nothing is lost. Start the query again; it continues from its checkpoint."
         )
     causes = _CAUSE.findall(text)
     kind = InvalidInput if isinstance(error, AnalysisException) else PipelineFailed

@@ -39,53 +39,59 @@ def _is(value: str) -> Callable[[str], bool]:
 
 
 SETTINGS: Final = (
-    Setting(STATE_STORE, ROCKSDB, "Spark runs stateful Python in this state store only.", _is(ROCKSDB), needed=True),
+    Setting(STATE_STORE, ROCKSDB, "Spark runs stateful Python only with this state store.", _is(ROCKSDB), needed=True),
     Setting(
         ENCODING,
         "avro",
-        "A later version of Skyband can add to a state that is kept in Avro, and not to one that is kept otherwise. "
-        "A checkpoint keeps the encoding that it was begun with.",
+        "A later version of Skyband can extend a state in Avro, but not in another encoding. A checkpoint keeps the "
+        "encoding with which it began.",
         _is("avro"),
     ),
-    Setting(CHANGELOG, "true", "A micro-batch then writes what changed, not a copy of its state.", _is("true")),
+    Setting(CHANGELOG, "true", "Each micro-batch then writes only what changed, not a copy of its state.", _is("true")),
     Setting(
         ARROW_ROWS,
         "65536",
-        "Each batch that crosses to Python costs as much as some thousand rows.",
+        "Each batch that Spark sends to Python costs as much as a few thousand rows.",
         lambda found: not _whole(found) or int(found) <= 0 or int(found) >= _FEW_ROWS,
     ),
     Setting(
         ARROW_BYTES,
         str(2**31 - 1),
-        "To keep a limit in bytes, Spark adds up the size of every row: a quarter of the crossing to Python. Rows of "
-        "more than some 30 kB need it.",
+        "To keep a limit in bytes, Spark measures every row, which takes a quarter of the time to send rows to Python. "
+        "Only rows above about 30 kB need the limit.",
         lambda found: not _whole(found) or int(found) <= 0 or int(found) >= 2**31 - 1,
     ),
     Setting(
         COLUMNAR_INPUT,
         "false",
-        "Rows that wait in Spark for an answer of Python's are otherwise made one value at a time: a sixth more work.",
+        "Otherwise Spark copies rows that wait for Python value by value, which is a sixth more work.",
         _is("false"),
     ),
     Setting(
         TIME_ZONE,
         "UTC",
-        "Windows are instants, the same in every zone; but Spark shows times, and reads them from text, in this zone.",
+        "Windows are the same in every zone, but Spark prints and parses times in this one.",
         lambda found: found.upper() in ("UTC", "GMT", "Z", "ETC/UTC", "+00:00"),
     ),
     Setting(
         ANSI,
         "true",
-        "Skyband's own arithmetic does not depend on it, but without it what you compute before wraps around or "
-        "becomes null in silence, and aggregates of whole tables are not added up by Spark.",
+        "Without it, your own expressions before Skyband may overflow or become null silently, and Spark does not "
+        "aggregate tables before Skyband does. Skyband's own arithmetic does not depend on it.",
         _is("true"),
     ),
-    Setting(REUSE, "true", "A new Python for each task takes seconds.", _is("true"), at_start=True),
+    Setting(
+        REUSE,
+        "true",
+        "Otherwise Spark starts a new Python for each task, which takes seconds.",
+        _is("true"),
+        at_start=True,
+    ),
     Setting(
         PARTITIONS,
         None,
-        "A stream keeps a state store for each and starts a task for each in every micro-batch: as many as there are "
-        "cores are enough, and a checkpoint keeps the number that it was begun with.",
+        "In every micro-batch, a stream starts a task and opens a state store for each partition. One partition for "
+        "each core is enough. A checkpoint keeps the number with which it began.",
         lambda found: not _whole(found) or int(found) <= MANY_PARTITIONS,
     ),
 )

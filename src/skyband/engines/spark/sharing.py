@@ -103,7 +103,7 @@ def multi_query(df: DataFrame, queries: Mapping[str, SharedQuery]) -> MultiQuery
     check_session(df)
     resolved = {name: _resolve(name, df, query) for name, query in queries.items()}
     if len({one.number for one in resolved.values()}) < len(resolved):
-        raise InvalidQuery(f"Two of these names cannot be told apart: {', '.join(resolved)}. Rename one.")
+        raise InvalidQuery(f"Two of these names look the same to Spark: {', '.join(resolved)}. Rename one.")
     buckets = buckets_of(df)
     mode = "update" if any(one.job.changes for one in resolved.values()) else "append"
     pages, clocks = _pages(df, resolved, buckets)
@@ -165,7 +165,9 @@ def _with_clocks(
         return df, dict.fromkeys(resolved)
     columns = {str(one.on) for one in timed.values()}
     if len(columns) > 1:
-        raise InvalidQuery(f"Questions that share a stream measure one column, not {', '.join(sorted(columns))}.")
+        raise InvalidQuery(
+            f"Queries that share a stream must measure the same column, got {', '.join(sorted(columns))}."
+        )
     waits_ms = {name: -(-one.job.ticks.lateness // 1000) for name, one in timed.items()}
     least = min(waits_ms, key=lambda name: waits_ms[name])
     marked = df.schema

@@ -88,5 +88,6 @@ def _variable(spark: SparkSession, checkpoint: str, name: str) -> Any:
         return spark.read.format("statestore").option("stateVarName", name).load(checkpoint)
     except PySparkException as error:
         raise InvalidInput(
-            f"{checkpoint} is not the checkpoint of a query of Skyband's that has committed a micro-batch: {error}"
+            f"{checkpoint} is not the checkpoint of a Skyband query, or the query has not committed a micro-batch: "
+            f"{error}"
         ) from error

@@ -157,7 +157,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
             row = int(np.flatnonzero(pc.is_null(found).to_numpy(zero_copy_only=False))[0])
             raise InvalidInput(
                 f"Row {row} of this batch is of stream {column[row].as_py()!r}, which is none of "
-                f"{', '.join(self.query.streams)}. The batch was not taken."
+                f"{', '.join(self.query.streams)}. Skyband rejected the batch."
             )
         numbers: Codes = found.to_numpy(zero_copy_only=True)
         return numbers
@@ -179,7 +179,7 @@ class AcrossCodec(Codec[AcrossBatch, AcrossAnswer]):
             what = ", ".join(repr(batch.column(name)[row].as_py()) for name in self.query.ids)
             raise InvalidInput(
                 f"Row {row} of this batch: the value {value[row]:g} of {what} in "
-                f"stream {self.query.streams[s]!r} is out of bounds ({bounds}). The batch was not taken. Give other "
+                f"stream {self.query.streams[s]!r} is out of bounds ({bounds}). Skyband rejected the batch. Give other "
                 "bounds, or clip=True."
             )
 

@@ -27,8 +27,9 @@ def start(data: Mapping[str, Any], query: TopKAcross) -> Running:
     by = query.window.on or query.window.order
     if by is None:
         raise InvalidQuery(
-            "In a window of arrivals over several streams, the order of arrival is unknown. Name its column, as "
-            "in sliding(1000, order='seq'), or give one stream in which a column names the source (stream=)."
+            "In a window of arrivals over several streams, the order of arrival is unknown. Name the column that "
+            "defines it, as in sliding(1000, order='seq'), or give one stream in which a column names the source "
+            "(stream=)."
         )
     query, sources = _with_one_value(query, [read(data[name]) for name in query.streams])
     schema = _common_schema(sources, query)

@@ -61,9 +61,9 @@ def plan(spec: AcrossSpec, named: str | None = None, *, window_rows: float | Non
 def _reason(spec: AcrossSpec, chosen: Choice) -> str:
     if not algorithms_of("across")[chosen.algorithm].exact:
         return (
-            f"{spec.recall:g} of the objects are enough, so of most of them only records are kept; it takes about "
-            "twice as long as an exact answer, so it pays only where memory is short"
+            f"{spec.recall:g} of the objects are enough, so it keeps only short records of most; it takes about twice "
+            "as long as an exact answer, and pays only if memory is short"
         )
     if spec.repeat == ONCE:
-        return "objects come once in a stream, so rows that cannot matter are forgotten"
+        return "objects come once in a stream, so it drops rows that cannot matter"
     return "an object may come again, so every row of its window may matter"

@@ -63,8 +63,9 @@ class Across(OneWindowProblem[TopKAcross]):
             return embedded.start(data, query)
         if query.stream is None and len(query.streams) > 1:
             raise InvalidInput(
-                f"Rows of {len(query.streams)} streams ({', '.join(query.streams)}), but whose is which? Give a "
-                "mapping of the streams' names to their rows, or name the column of the stream with stream=."
+                f"Rows of {len(query.streams)} streams ({', '.join(query.streams)}), but nothing says which row "
+                "belongs to which stream. Pass a mapping of the streams' names to their rows, or name the column with "
+                "stream=."
             )
         return super().start(data, query)
 

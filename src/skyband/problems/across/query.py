@@ -84,8 +84,8 @@ def _check_streams(streams: Any, stream: str | None, value: Any, combine: Any, b
         named_by = next((given for given in (combine, bounds, values) if isinstance(given, Mapping)), None)
         if named_by is None and stream is not None:
             raise InvalidQuery(
-                f"stream={stream!r} names the stream of each row, but the answer has a column for each stream: give "
-                "their names too, as in streams=('r1', 'r2')."
+                f"stream={stream!r} names the stream of each row, but the answer has a column for each stream: name "
+                "the streams, too, as in streams=('r1', 'r2')."
             )
         streams = (value,) if named_by is None else tuple(named_by)
     if isinstance(streams, str) or not isinstance(streams, Sequence) or not streams:
@@ -126,8 +126,8 @@ def _check_bounds(bounds: Any, streams: tuple[str, ...], repeat: str | None) -> 
             )
         if repeat == "sum" and pair[0] != 0:
             raise InvalidQuery(
-                f"repeat='sum' needs bounds that start at 0, got {pair!r}: what is missing counts as the smallest "
-                "value, and a sum of nothing is 0."
+                f"repeat='sum' needs bounds that start at 0, got {pair!r}: a missing value counts as the smallest, and "
+                "an empty sum is 0."
             )
     return tuple((float(low), float(high)) for low, high in pairs)
 

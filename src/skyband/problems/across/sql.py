@@ -29,13 +29,13 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     key = _key(statement, schemas)
     ranking = ranking_of(statement)
     if ranking.per or ranking.ascending:
-        statement.refuse("Objects are ranked once, the highest score first: ORDER BY … DESC LIMIT k", ranking.by)
+        statement.refuse("Skyband ranks objects once, the highest score first: ORDER BY … DESC LIMIT k", ranking.by)
     by = ranking.by.unnest()
     filters: dict[str, list[exp.Expr]] = {alias: [] for alias in schemas}
     for condition in statement.conditions:
         owners = {column.table for column in condition.find_all(exp.Column)}
         if len(owners) != 1:
-            statement.refuse("A condition here is about the rows of one stream", condition, "Write r1.column.")
+            statement.refuse("A condition here must read one stream", condition, "Write r1.column.")
         filters[owners.pop()].append(condition)
     values = _values(statement, by, schemas)
     bounds = statement.bounds or (0.0, math.inf)
@@ -73,12 +73,14 @@ def _key(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[str, .
         using = list(join.args.get("using") or ())
         if join.side != "FULL" or not using:
             statement.refuse(
-                "Streams are joined with FULL JOIN … USING (id): an object may be in any of them", one.node, _POSSIBLE
+                "Write FULL JOIN … USING (id): an object may be missing from any stream", one.node, _POSSIBLE
             )
         keys.append(tuple(check_name(statement, name, schemas[statement.inputs[0].alias]) for name in using))
     if len(set(map(frozenset, keys))) != 1:
         said = " and ".join(sorted({f"({', '.join(key)})" if len(key) > 1 else key[0] for key in keys}))
-        statement.refuse(f"The same columns name the object in all streams, but here {said} do", None, _POSSIBLE)
+        statement.refuse(
+            f"The same columns must identify the object in all streams, but here {said} do", None, _POSSIBLE
+        )
     return keys[0]
 
 
@@ -87,10 +89,10 @@ def _window(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[Win
     for one, window in zip(statement.inputs, windows, strict=True):
         if window != windows[0]:
             statement.refuse(
-                "All streams have one window", one.node, "Write it once, at the end: WINDOW [100 EVERY 1 ON t]."
+                "All streams share one window", one.node, "Write it once, at the end: WINDOW [100 EVERY 1 ON t]."
             )
         if window[0].on is None:
-            statement.refuse("Streams are merged by time, so their window must measure a column", one.node)
+            statement.refuse("Skyband merges streams by time, so their window must measure a column", one.node)
     return windows[0]
 
 

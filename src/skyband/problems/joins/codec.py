@@ -156,7 +156,7 @@ class JoinsCodec(Codec[Batch, Answer]):
         return self._output.table(answer, self._operator, self._codes)
 
     def check_question(self, k: int | None, ticks: int | None, size: Span | None) -> int:
-        raise InvalidQuery("Groups of a join are shown as windows close or as they change: there is no `top`.")
+        raise InvalidQuery("A join has no `top`: Skyband emits its groups when windows close or when they change.")
 
     # -- what it remembers -------------------------------------------------------------------------------------------
 

@@ -239,7 +239,9 @@ def _times(query: JoinAggregate, schemas: Mapping[str, pa.Schema]) -> tuple[Tick
     whole = all(pa.types.is_integer(kind) for kind in kinds.values())
     if not whole and len(set(kinds.values())) > 1:
         said = ", ".join(f"{name} is {kind}" for name, kind in kinds.items())
-        raise InvalidQuery(f"The windows of a join measure one time, in one unit, but {said}. Cast one of them.")
+        raise InvalidQuery(
+            f"All windows of a join must measure the same type of time, in one unit, but {said}. Cast one of them."
+        )
     kind = pa.int64() if whole else next(iter(kinds.values()))
     first, _ = query.streams[0]
     slide = Window(None, query.every, query.window.on).ticks(schemas[first], query.lateness)

@@ -49,8 +49,8 @@ def _check_named(query: JoinAggregate) -> None:
     for name, stream in query.streams:
         if len(query.streams) > 1 and _merged_by(stream.window) is None:
             raise InvalidQuery(
-                f"The windows of {', '.join(name for name, _ in query.streams)} count arrivals, but which row of one "
-                f"comes before which of another is unknown. Name the column that says so, as in sliding(1000, "
+                f"The windows of {', '.join(name for name, _ in query.streams)} count arrivals, but the order of their "
+                "rows is unknown. Name the column that defines it, as in sliding(1000, "
                 f"order='seq') for {name}; or push the rows to a session as they arrive."
             )
 
@@ -72,7 +72,9 @@ def _of_one_time(sources: dict[str, Source], query: JoinAggregate) -> dict[str, 
     finest = common_type(types) if len(types) > 1 else None
     if finest is None and len(types) > 1 and query.window.by_count:
         said = ", ".join(f"{name}.{by} is {plain[name].schema.field(by).type}" for name, by in times.items())
-        raise InvalidInput(f"Rows of several streams are put in one order, but {said}: which come first is unknown.")
+        raise InvalidInput(
+            f"Skyband puts the rows of several streams in one order, but {said}: their order is unknown."
+        )
     if finest is None or not pa.types.is_timestamp(finest):
         return plain
     for name, on in times.items():

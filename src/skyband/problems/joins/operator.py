@@ -203,7 +203,7 @@ class ShowsGroups(ShowsNoRows):
     """Mixin for operators of joins: there is no `top`."""
 
     def top(self, k: int, size: int | None) -> Answer:
-        raise InvalidQuery("Groups of a join are shown as windows close or as they change: there is no `top`.")
+        raise InvalidQuery("A join has no `top`: Skyband emits its groups when windows close or when they change.")
 
 
 class JoinOperator(Operator[Batch, Answer, Sequence[KeptCells]], Protocol):

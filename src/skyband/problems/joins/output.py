@@ -113,7 +113,7 @@ class GroupsOutput:
             except pa.ArrowInvalid:
                 column = None
             if column is None or (pa.types.is_decimal(kind) and not fit_in_64_bits(column.combine_chunks()).all()):
-                raise AggregateOverflow(f"{name} exceeds what 64 bits hold.")
+                raise AggregateOverflow(f"{name} does not fit in 64 bits.")
             lines = lines.append_column(name, column)
         return lines
 

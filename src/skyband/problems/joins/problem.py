@@ -78,7 +78,7 @@ class Joins(Problem[JoinAggregate]):
             return FROM_THE_START if lasts else Distribution(False, f"in one bucket: {_why_not(query)}")
         by = ", ".join(f"{name}.{column}" for name, columns in how.columns.items() for column in columns)
         if how.adds_up:
-            why = f"over buckets {f'by {by}' if by else 'by turns'}, whose parts of groups are added up"
+            why = f"over buckets {f'by {by}' if by else 'by turns'}, which add up their parts of a group"
         else:
             why = f"over buckets by {by}: each has whole groups" + (", ranked once more" if query.k else "")
         return Distribution(True, why)
@@ -127,7 +127,7 @@ def _why_not(query: JoinAggregate) -> str:
     if query.every is None:
         return "each row moves the windows of all"
     if not gives_windows(query.emit):
-        return "what changed is known only there"
+        return "only that bucket sees every change"
     return "parts of these aggregates cannot be added up exactly"
 
 

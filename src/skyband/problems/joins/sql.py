@@ -148,7 +148,7 @@ def _ranking(statement: Statement) -> Ranking:
         return ranking_of(statement, several=True)
     order, limit = statement.take("order"), statement.take("limit")
     if limit is not None and order is None:
-        statement.refuse("LIMIT needs an ORDER BY: which groups are best", limit.expression)
+        statement.refuse("LIMIT needs an ORDER BY that ranks the groups", limit.expression)
     if limit is None:
         return Ranking(keys_of(order) if order else (), 0)
     skipped = offset_of(statement)
@@ -161,9 +161,11 @@ def bounds_of(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.
     windows = [given.window for given in inputs.values() if isinstance(given, StreamInput)]
     asked = next((one for item in statement.items if (one := bound_in(item.tree, BOUNDS[0])) is not None), None)
     if asked is not None and (len({window.size for window in windows}) > 1 or windows[0].size is None):
-        statement.refuse("There is no one window_start: windows are of different sizes, or go back to the start", asked)
+        statement.refuse(
+            "The answer has no single window_start: its windows have different sizes, or begin with the stream", asked
+        )
     if asked is not None and len(windows) > 1 and windows[0].by_count:
-        statement.refuse("There is no one window_start: each window counts the rows of its own input", asked)
+        statement.refuse("The answer has no single window_start: each window counts the rows of its own input", asked)
     return {BOUNDS[0]: start_of(end, windows[0].size or 0, by_count=windows[0].on is None), BOUNDS[1]: end}
 
 
@@ -257,7 +259,7 @@ class Aggregates:
         self.texts[name] = self._text(aggregate)
         inner = aggregate.this
         if isinstance(inner, exp.Expr) and (nested := inner.find(exp.AggFunc)) is not None:
-            self._statement.refuse("An aggregate is of rows, not of aggregates", nested)
+            self._statement.refuse("An aggregate takes rows, not other aggregates", nested)
         called = word_at(self._statement.text, aggregate)
         read = self._statement.attempt(lambda: read_aggregate(self.texts[name], called), aggregate)
         columns = list(aggregate.find_all(exp.Column, bfs=False))
@@ -291,7 +293,7 @@ class Aggregates:
             if not isinstance(node, exp.Column):
                 return node
             if node.is_star:
-                self._statement.refuse("With GROUP BY, each column that is shown must be named", node)
+                self._statement.refuse("With GROUP BY, name each column instead of *", node)
             if (node.table, node.name) not in self._names:
                 self._statement.refuse(
                     f"{written(node.name).sql(dialect='spark')} is neither grouped by nor aggregated",
@@ -306,7 +308,7 @@ class Aggregates:
 def _ordered(statement: Statement, key: Key, aggregates: Aggregates) -> str:
     """A sort key as text for the query."""
     if key.nulls is not None and key.nulls.name == "FIRST":
-        statement.refuse("Groups without a value come last, so NULLS FIRST cannot be asked for", key.nulls)
+        statement.refuse("Groups without a value always come last, so NULLS FIRST is not possible", key.nulls)
     tree = aggregates.over_answer(key.tree).unnest()
     return f"{row_text(tree)}{' ASC' if key.ascending else ''}"
 
@@ -373,7 +375,7 @@ def inputs_of(statement: Statement, schemas: Schemas) -> tuple[dict[str, Any], s
         )
     _check_arrivals(statement, inputs)
     if len(set(waits)) > 1:
-        statement.refuse(f"LATENESS is one for all inputs, but here {' and '.join(map(str, waits))} are asked for")
+        statement.refuse(f"All inputs share one LATENESS, but this statement asks for {' and '.join(map(str, waits))}")
     return inputs, waits[0] if waits else None
 
 
@@ -384,9 +386,9 @@ def _check_arrivals(statement: Statement, inputs: Mapping[str, Any]) -> None:
         window = inputs[one.alias].window
         if len(streams) > 1 and window.by_count and window.order is None:
             statement.refuse(
-                "Windows of several streams count rows, but which row of one comes before which of another is unknown",
+                "The windows of several streams count rows, but the order between the streams is unknown",
                 one.node,
-                "Name a column that says so for each: [WINDOW 1000 ROWS ORDER BY seq].",
+                "Name the column that defines it for each: [WINDOW 1000 ROWS ORDER BY seq].",
             )
 
 

@@ -94,7 +94,7 @@ def _rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]
     )
     if not gives_windows(query.emit):
         statement.refuse(
-            "Rows of a join are shown as windows close, all of each",
+            "Skyband emits all rows of a join when a window closes",
             statement.inputs[1].node if statement.emit is None else "EMIT",
             "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE]." if statement.emit is None else "Leave EMIT out.",
         )

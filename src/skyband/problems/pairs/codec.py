@@ -97,7 +97,7 @@ class PairsCodec(Codec[Batch, Answer]):
         if not self._is_the_users(error):
             return None
         return InvalidExpression(
-            f"{self._score.text} failed on a pair of rows: {type(error).__name__}: {error}. The batch was not taken."
+            f"{self._score.text} failed on a pair of rows: {type(error).__name__}: {error}. Skyband rejected the batch."
         )
 
     def undo(self, error: Exception) -> bool:

@@ -107,7 +107,7 @@ class PairColumns:
             if max(-low, high) > check.most:
                 raise InvalidInput(
                     f"{check.text!r} can be from {low} to {high} over these rows, and {check.why}: at most "
-                    f"{check.most}. The batch was not taken. 1.0 * column computes with float64."
+                    f"{check.most}. Skyband rejected the batch. 1.0 * column computes with float64."
                 )
 
 
@@ -174,8 +174,8 @@ def _unscaled(column: pa.Array, kept: Column) -> npt.NDArray[np.int64]:
     missing = pc.is_null(wide).to_numpy(zero_copy_only=False)
     if ((words[:, 1] != numbers >> 63) & ~missing).any():
         raise InvalidInput(
-            f"Column {kept.name!r} has values of more than 18 digits: pairs are ranked by 64 bits. "
-            "Cast it to float64 or to a decimal with fewer digits behind the point."
+            f"Column {kept.name!r} has values of more than 18 digits: Skyband ranks pairs in 64 bits. "
+            "Cast it to float64 or to a decimal with fewer digits after the point."
         )
     numbers[missing] = NULL
     return _without_null(numbers, int(missing.sum()), kept.name)

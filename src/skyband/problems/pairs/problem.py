@@ -68,7 +68,7 @@ class Pairs(OneWindowProblem[TopKPairs]):
         return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
 
     def distribution(self, query: TopKPairs, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
-        how = "over a triangle of buckets, in one of which any two rows meet; merged for each window"
+        how = "over a triangle of buckets, so that any two rows meet in one of them; merged for each window"
         if query.same:
             how = f"over buckets by {', '.join(query.same)}, merged for each window"
         return merged_by_window(ticks_of(query.window), query.emit, how)

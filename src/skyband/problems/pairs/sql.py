@@ -30,16 +30,16 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """
     first, second = statement.inputs
     schema = schemas[first.alias]
-    statement.check_exact("Pairs are ranked exactly")
+    statement.check_exact("Skyband always ranks pairs exactly")
     ranking = ranking_of(statement)
     if ranking.per:
-        statement.refuse("Pairs are ranked once, not for each value of a column", ranking.per[0])
+        statement.refuse("Skyband ranks pairs once, not for each value of a column", ranking.per[0])
     by = ranking.by.unnest()
     if second.window is not None and second.window != first.window:
         statement.refuse(
-            "Both rows of a pair are of one window, but this one is different",
+            "Both rows of a pair share one window, but this window is different",
             second.node,
-            "Write the window once, behind the first input.",
+            "Write the window once, after the first input.",
         )
     window, lateness = window_of(statement, first, schema)
     turn, same, different, rest = _sorted_out(statement)

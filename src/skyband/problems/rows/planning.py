@@ -79,7 +79,7 @@ def _why_not(algorithm: RowAlgorithm, spec: Spec, expect: str | None) -> str | N
     if refused := algorithm.refuses(spec):
         return refused
     if expect not in (None, "random"):
-        return f"which rows it may let go is known for random order, and {expect} scores are expected"
+        return f"it knows which rows it may drop only for random order, and {expect} scores are expected"
     return None
 
 
@@ -94,7 +94,7 @@ def _check_promise(algorithm: RowAlgorithm, spec: Spec) -> None:
     """Raise if the query sets `error` and this algorithm may break it."""
     if broken := breaks_promise(algorithm, spec):
         raise InvalidQuery(
-            f"{algorithm.name!r} cannot be asked for together with error={spec.error:g}: {broken}. Leave `algorithm` "
+            f"{algorithm.name!r} cannot be combined with error={spec.error:g}: {broken}. Leave `algorithm` "
             f"out, or, to study it, leave `error` out and write '{algorithm.base}(sigma={in_full(spec.error)})'."
         )
 

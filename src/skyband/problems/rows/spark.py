@@ -115,11 +115,11 @@ def projection(df: DataFrame, job: TopKJob, score: Column | None) -> InputProjec
 def jvm_sieve(df: DataFrame, job: TopKJob, score: Column | None) -> JvmSieve | str:
     """The sieve that drops rows in the JVM; or a text that says why Python has the sieve, or why there is none."""
     if not job.by_pane:
-        return "none: in such a window every row may be shown"
+        return "none: an answer of such a window may show every row"
     if job.query.ties is not None:
-        return "none: any number of equal rows may be shown"
+        return "none: an answer may show any number of equal rows"
     if not job.is_sieved:
-        return "none: only rows that one number ranks can be ruled out"
+        return "none: it can rule out rows only if one number ranks them"
     if score is None:
         return "in Python, which computes the score"
     if not df.isStreaming:
@@ -138,7 +138,7 @@ def explain_sieve(df: DataFrame, query: TopK) -> str | None:
         sieve = jvm_sieve(df, *resolve(df, query, None))
     except SkybandError:
         return None
-    return sieve if isinstance(sieve, str) else "in the JVM: only rows that may be shown come to Python"
+    return sieve if isinstance(sieve, str) else "in the JVM: Python gets only rows that an answer may show"
 
 
 def as_column(by: Any) -> tuple[Column | None, Any]:
@@ -157,9 +157,7 @@ def resolve(df: DataFrame, query: TopK, score: Column | None) -> tuple[TopKJob, 
     check_order(query.window, schema)
     check_no_jump(df, query.max_jump)
     if query.ad_hoc:
-        raise InvalidQuery(
-            "ad_hoc=True is about a session in this process, which can be asked; on Spark there is none."
-        )
+        raise InvalidQuery("ad_hoc=True needs a session in this process, and on Spark there is none.")
     ticks = query.window.ticks(schema, query.lateness)
     chosen = plan(specify(query, schema), query.algorithm, expect=query.expect)
     function, text = None, str(query.by)

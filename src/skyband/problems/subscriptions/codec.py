@@ -227,20 +227,21 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
             slides = self._spans(batch, name, "every")
             if (wrong := np.flatnonzero((slides % window.every != 0) | (slides > window.size))).size:
                 raise InvalidQuery(
-                    f"every={batch.column(name)[wrong[0]]} is no multiple of the window's slide, up to its size "
-                    f"({asked.window}): a query is answered at some of its slides."
+                    f"every={batch.column(name)[wrong[0]]} must be a multiple of the window's slide, up to its size "
+                    f"({asked.window})."
                 )
         if asked.size is not None:
             name = subscriptions.parameter(asked.size, "size")
             sizes = self._spans(batch, name, "size")
             if (wrong := np.flatnonzero(sizes > window.size)).size:
                 raise InvalidQuery(
-                    f"size={batch.column(name)[wrong[0]]} is larger than the window ({asked.window}), which bounds all."
+                    f"size={batch.column(name)[wrong[0]]} is larger than the window ({asked.window}), the largest for "
+                    "all queries."
                 )
             if (wrong := np.flatnonzero(sizes < slides)).size:
                 raise InvalidQuery(
-                    f"size={batch.column(name)[wrong[0]]} is less than the slide ({asked.every or asked.window}): rows "
-                    "would never be seen."
+                    f"size={batch.column(name)[wrong[0]]} is less than the slide ({asked.every or asked.window}): some "
+                    "rows would be in no window."
                 )
         return Queries(ks, sizes, slides, _NO_PARAMETERS)
 
@@ -316,7 +317,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         if k is not None and k < 1:
             raise InvalidQuery(f"k must be a whole number, at least 1, got {k!r}.")
         if ticks is not None and self.window.endless:
-            raise InvalidQuery("A window from the start on is asked as a whole: of its parts, few rows are kept.")
+            raise InvalidQuery("A landmark window answers only as a whole: the session keeps few rows of its parts.")
         return MOST_ROWS if k is None else min(k, MOST_ROWS)
 
     # -- what it remembers -------------------------------------------------------------------------------------------

@@ -79,10 +79,10 @@ def _reason(name: str, spec: Spec, score_groups: int) -> str:
 
 
 _REASONS: Final = {
-    shared_score.NAME: "a row is worth the same to all queries that see it, so it is scored once",
-    scan.NAME: "to score each row for each query costs least",
-    cells.NAME: "most rows meet only the few queries of the cell they are in",
-    boxes.NAME: "most rows are known to be no answer to most queries by the box they are in",
+    shared_score.NAME: "a row has the same score for all queries that see it, so it scores the row once",
+    scan.NAME: "scoring each row for each query costs least",
+    cells.NAME: "most rows meet only the few queries of their cell",
+    boxes.NAME: "the box of a row shows that the row cannot answer most queries",
 }
 
 
@@ -95,7 +95,7 @@ def _shared(spec: Spec, score_groups: int) -> str:
     if score.parameters:
         skybands = f"{score_groups:,} different scores, and one skyband of each"
         return f"queries have {skybands} answers for every k and every size"
-    return "a row is worth the same to all queries, so one skyband answers for every k and every size"
+    return "a row has the same score for all queries, so one skyband answers for every k and every size"
 
 
 def _held(k: int, score_groups: int, rows: float) -> float:
@@ -108,7 +108,7 @@ def _own_scores(name: str, spec: Spec, queries: int, score_groups: int) -> str |
     """Why a skyband is not shared, although it could be."""
     if name != shared.NAME or spec.scoring.score.is_common or 0 < SHARING * score_groups <= queries:
         return None
-    return "queries have scores of their own"
+    return "each query has its own score"
 
 
 def score_groups_of(queries: pa.Table, score: QueryScore) -> int:

@@ -62,9 +62,9 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
             asked = ", ".join(f"q.{name}" for _, name in by)
             return Distribution(True, f"over buckets by {asked}: a row goes to the queries that ask for its value")
         if by_its_rows(ticks) and len(query.queries):  # else they are a stream, and there are none yet
-            why = "over buckets by query: each of them gets the rows of a pane that its queries may show"
+            why = "over buckets by query: each bucket gets the rows of a pane that its queries may show"
             return Distribution(True, why)
-        return Distribution(True, "over buckets by query: each of them gets every row")
+        return Distribution(True, "over buckets by query: each bucket gets every row")
 
     def groups(self, query: TopKForEach) -> tuple[str, ...]:
         return query.key

@@ -42,7 +42,10 @@ def as_table(queries: Any) -> pa.Table:
             return pa.table(queries).replace_schema_metadata()
         except pa.ArrowException as error:
             raise InvalidInput(f"Cannot read this {type(queries).__name__} as Arrow data: {error}") from error
-    raise InvalidInput(f"Queries are a table, one a row: of pyarrow, pandas or polars; got {type(queries).__name__}.")
+    raise InvalidInput(
+        "Pass the queries as a table of pyarrow, pandas or polars, with one query per row; "
+        f"got {type(queries).__name__}."
+    )
 
 
 def _check_column(name: str, queries: pa.Table, what: str) -> None:

@@ -109,14 +109,15 @@ def queries_of(df: DataFrame) -> tuple[pa.Table, DataFrame | None]:
     if CHANGE not in schema.names:
         raise InvalidQuery(
             f"A stream of queries says in the column {CHANGE!r} whether a row adds one ('insert') or removes it "
-            f"('delete'). Where they only come: queries.withColumn({CHANGE!r}, lit('insert')). A table of queries is "
+            f"('delete'). If queries are only added: queries.withColumn({CHANGE!r}, lit('insert')). A table of queries "
+            "is "
             "a batch DataFrame, in a pipeline a source with stream = false. Columns: "
             f"{', '.join(schema.names)}."
         )
     if marked := watermarked(df):
         raise InvalidQuery(
             f"The stream of queries has a watermark on {', '.join(map(repr, marked))}: windows would wait for it. "
-            "Changes apply when they arrive; leave it out."
+            "Leave it out: changes apply when they arrive."
         )
     return pa.schema([field for field in schema if field.name not in FEED]).empty_table(), df
 
@@ -128,8 +129,8 @@ def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None 
     """
     if changes is not None and not df.isStreaming:
         raise InvalidQuery(
-            "The queries are a stream, but the rows are not, so their order is unknown. Give the queries as a "
-            "table or as a batch DataFrame, or the rows as a stream."
+            "The queries are a stream, but the rows are not, so their order is unknown. Pass the queries as a table or "
+            "a batch DataFrame, or the rows as a stream."
         )
     df = without_jumps(df, query)
     job = resolve(df, query, come_and_go=changes is not None)

@@ -33,7 +33,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The statement as a `TopKForEach` of no queries yet, which are in the input without a window."""
     stream, asking = sorted(statement.inputs, key=lambda one: one.window is None)
     rows, queries = schemas[stream.alias], schemas[asking.alias]
-    statement.check_exact("Subscriptions are answered exactly")
+    statement.check_exact("Skyband always answers subscriptions exactly")
     numbered, counting = _with_a_number(statement)
     ranking = ranking_of(numbered)
     by = ranking.by.unnest()
@@ -86,11 +86,11 @@ def _column(statement: Statement, column: exp.Column, asking: Input, queries: pa
 def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input) -> list[str]:
     columns = [one.unnest() for one in per]
     if not columns:
-        statement.refuse("The statement asks for no ranking for each query", asking.node, _POSSIBLE)
+        statement.refuse("The statement does not ask for a ranking for each query", asking.node, _POSSIBLE)
     for column in columns:
         if not isinstance(column, exp.Column) or column.table != asking.alias:
             statement.refuse(
-                f"A ranking for each query is one for each value of columns of {asking.name}",
+                f"A ranking for each query must be BY columns of {asking.name}",
                 column,
                 f"{_POSSIBLE} {_as_join(statement, asking)}".rstrip(),
             )
@@ -136,7 +136,7 @@ def _shown(statement: Statement, query: TopKForEach, rows: pa.Schema, asking: In
             continue  # of a query, the key is shown already, and a star stands for the columns of the row
         if _reads(tree, asking):
             statement.refuse(
-                f"Here each row of {asking.name} asks for a ranking, of which only {', '.join(query.key)} is shown",
+                f"Here each row of {asking.name} asks for a ranking, and only {', '.join(query.key)} is shown",
                 tree,
                 _as_join(statement, asking),
             )

@@ -24,8 +24,8 @@ class OpenWindowDriver(StepDriver):
         if len(refused):
             g, q = refused[0]
             raise InvalidQuery(
-                f"size={size[q]} reaches back to {start[g, q]}, which is not where an open window begins: of "
-                f"each open window only the {self.spec.k} best rows are kept. Ask without a size for the window as it "
-                "stands, or make the query with ad_hoc=True to ask for any size."
+                f"size={size[q]} reaches back to {start[g, q]}, where no open window begins. Of each open window the "
+                f"session keeps only the {self.spec.k} best rows. Leave out size for the window as it stands, or open "
+                "the query with ad_hoc=True for any size."
             )
         return super()._spans(groups, size)

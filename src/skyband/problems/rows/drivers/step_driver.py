@@ -182,7 +182,7 @@ class StepDriver(WindowDriver):
         if len(refused):
             g, q = refused[0]
             raise InvalidQuery(
-                f"size={size[q]} reaches back to {start[g, q]}, before the window that closes next: what only closed "
-                "windows held is not kept. Ask without a size for the current window, or make the query with "
-                "ad_hoc=True to ask for any size."
+                f"size={size[q]} reaches back to {start[g, q]}, before the window that closes next. The session has "
+                "dropped the rows of closed windows. Leave out size for the current window, or open the query with "
+                "ad_hoc=True for any size."
             )

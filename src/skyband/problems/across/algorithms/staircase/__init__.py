@@ -23,7 +23,7 @@ NAME = "staircase"
 
 def refuses(spec: AcrossSpec) -> str | None:
     if spec.repeat != ONCE:
-        return "an object may come again in a stream, so that nothing about it is sure"
+        return "an object may come again in a stream, so nothing about it is certain"
     return None
 
 

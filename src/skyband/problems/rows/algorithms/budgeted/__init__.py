@@ -25,13 +25,13 @@ NAME = "budgeted"
 def refuses(spec: Spec) -> str | None:
     window = spec.window
     if window.endless:
-        return "nothing leaves a landmark window, so there are no candidates to let go"
+        return "nothing leaves a landmark window, so there are no candidates to drop"
     if window.known_rows is None:
-        return "how many rows a window by value holds changes, so what error * N / n allows is not known"
+        return "the number of rows in a window by value changes, so it cannot know what error * N / n allows"
     if window.slides:
-        return "of windows that slide by panes few rows are held anyhow"
+        return "windows that slide by panes need few rows anyway"
     if spec.ad_hoc:
-        return "ad-hoc questions for a part of the window need rows that are not among the best of all of it"
+        return "ad-hoc queries over a part of the window need rows that are not among the best of the whole window"
     return None
 
 

@@ -119,7 +119,7 @@ class Budgeted(Relaxed):
         part = size[(size != NEXT_WINDOW) & (size != self.spec.window.size)]
         if len(part):
             raise InvalidQuery(
-                f"size={part[0]} is a part of the window, and with error={self.spec.error:g} only rows that matter to "
-                "the whole window are held. Ask without a size, or make the query with ad_hoc=True to ask for any size."
+                f"size={part[0]} is a part of the window. With error={self.spec.error:g} the session holds only rows "
+                "that matter to the whole window. Leave out size, or open the query with ad_hoc=True for any size."
             )
         return super()._spans(groups, size)

@@ -26,7 +26,7 @@ def refuses(spec: Spec) -> str | None:
     if not spec.window.slides:
         return "the window slides with each arrival, so there are no panes"
     if spec.ad_hoc:
-        return "ad-hoc questions may cut a pane in two, and of a pane only its k best rows are kept"
+        return "ad-hoc queries may cut a pane in two, and it keeps only the k best rows of a pane"
     return None
 
 

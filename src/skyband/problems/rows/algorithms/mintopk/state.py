@@ -307,8 +307,7 @@ class MinTopK(RowDriver):
         if len(refused):
             g, q = refused[0]
             raise InvalidQuery(
-                f"size={size[q]} reaches back to {start[g, q]}, which is not where an open window begins: of what "
-                f"belongs to the same windows only the {self.spec.k} best rows are kept, of closed windows none. "
-                "Ask without a size for the current window, or make the query with ad_hoc=True to ask for any "
-                "size."
+                f"size={size[q]} reaches back to {start[g, q]}, where no open window begins. Of each pane the session "
+                f"keeps the {self.spec.k} best rows, and of closed windows none. Leave out size for the current "
+                "window, or open the query with ad_hoc=True for any size."
             )

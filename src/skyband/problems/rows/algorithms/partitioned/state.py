@@ -128,7 +128,8 @@ class Partitioned(StepDriver):
     def _spans(self, groups: Ints, size: Ints) -> Spans:
         if len(groups) and not self._kind.stores and (size != NEXT_WINDOW).any():
             raise InvalidQuery(
-                f"size={size[size != NEXT_WINDOW][0]} asks for the last rows of a window that nothing leaves: of those "
-                "only the best are kept. Ask without a size, or make the query with ad_hoc=True to ask for any size."
+                f"size={size[size != NEXT_WINDOW][0]} asks for the last rows of a window that nothing leaves, and the "
+                "session keeps only the best rows of all. Leave out size, or open the query with ad_hoc=True for any "
+                "size."
             )
         return super()._spans(groups, size)

@@ -24,7 +24,7 @@ NAME = "boxes"
 def refuses(spec: Spec) -> str | None:
     score = spec.scoring.score
     if not score.columns or score.bound is None:
-        return "what a score can be is not known: it has no columns, or more in it than + - * / abs sqrt and squares"
+        return "it cannot bound the score, which reads no columns or uses more than + - * / abs sqrt and squares"
     return None
 
 

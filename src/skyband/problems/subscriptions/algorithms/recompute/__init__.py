@@ -19,9 +19,9 @@ NAME = "recompute"
 def refuses(spec: Spec) -> str | None:
     """What no algorithm can do that has an operator for each query."""
     if spec.backfill:
-        return "queries see the rows that come after them"
+        return "it lets a query see only rows that arrive after the query"
     if spec.own_slides:
-        return "windows close for all queries at once"
+        return "it closes windows for all queries at once"
     return None
 
 

@@ -65,8 +65,8 @@ class Shared(WindowDriver):
         k, known = int(queries.k.max(initial=1)), len(self._score_groups)
         if backfill and k > self._complete:
             raise InvalidQuery(
-                f"backfill=True with k = {k}: of the rows in the window those are kept that matter to a k up to "
-                f"{self._complete}, the largest so far. Add it without backfill, or begin with the largest k."
+                f"backfill=True with k = {k}: the session keeps only the rows that matter to a k up to "
+                f"{self._complete}, the largest so far. Add the query without backfill, or begin with the largest k."
             )
         score_groups = self._score_groups.of_queries(queries.parameters)
         born = np.full(len(self._score_groups) - known, self._now + 1 if self._position else -LATEST)
@@ -75,9 +75,9 @@ class Shared(WindowDriver):
             self._score_groups.compact(np.arange(known))
             self._born = self._born[:known]
             raise InvalidQuery(
-                "backfill=True, and in a part of the window no query asked for what this one does: of its rows those "
-                "are kept that matter to some query. Add it without backfill, or say backfill=True when the session "
-                "begins: TopKForEach(…, backfill=True)."
+                "backfill=True is not possible here: in a part of the window no query had this score, and the session "
+                "keeps only the rows that matter to some query. Add the query without backfill, or set backfill=True "
+                "when you open the session: TopKForEach(…, backfill=True)."
             )
         if k > self._most:
             self._rose = self._now + 1

@@ -21,7 +21,7 @@ NAME = "shared_score"
 
 
 def refuses(spec: Spec) -> str | None:
-    return None if spec.scoring.score.is_common else "queries have scores of their own"
+    return None if spec.scoring.score.is_common else "each query has its own score"
 
 
 def open(

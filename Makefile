@@ -32,9 +32,9 @@ check: setup ## lint, format, types, import layers; no tests
 	@echo "mypy"; $(BIN)/mypy --no-error-summary
 	@echo "lint-imports"; report=$$($(BIN)/lint-imports --no-logo --no-cache 2>&1) || { echo "$$report"; exit 1; }
 
-docs: setup ## the documentation as a site, in site/; ARGS=serve shows it while you write
+docs: setup ## the documentation as a site, in site/<version>/; ARGS=serve shows it while you write
 	@$(BIN)/zensical $(or $(ARGS),build --strict) --config-file mkdocs.yml
-	@[ -n "$(ARGS)" ] || echo "site/index.html is the documentation; make docs ARGS=serve shows it with search"
+	@[ -n "$(ARGS)" ] || { $(BIN)/python tests/site_versions.py site; echo "The documentation, with all versions built here: python -m http.server -d site"; }
 
 format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --quiet --fix; $(BIN)/ruff format

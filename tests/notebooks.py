@@ -1,4 +1,4 @@
-"""Writes the tutorials that need no Spark as notebooks: `python tests/notebooks.py`.
+"""Writes the tutorials as notebooks: `python tests/notebooks.py`.
 
 A notebook has the words and the blocks of its page, with what they print. The page is what the tests run.
 """
@@ -11,25 +11,21 @@ from pathlib import Path
 from typing import Any
 
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
-BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(?:python|py)\b[^\n]*\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 
 
 def pages() -> list[Path]:
-    return [page for page in sorted(TUTORIALS.glob("*.md")) if BLOCK.search(page.read_text()) and not _on_spark(page)]
-
-
-def _on_spark(page: Path) -> bool:
-    return 'title="Spark"' in page.read_text()
+    return [page for page in sorted(TUTORIALS.glob("*.md")) if BLOCK.search(page.read_text())]
 
 
 def notebook(page: Path) -> str:
     """The page as a notebook of the format's version 4.5."""
     text, cells, done = page.read_text(), [], 0
-    for block in BLOCK.finditer(text):
+    for count, block in enumerate(BLOCK.finditer(text), start=1):
         cells.append(_cell("markdown", text[done : block.start()], len(cells)))
         code = _cell("code", block[1], len(cells))
         code["outputs"] = [{"output_type": "stream", "name": "stdout", "text": _lines(block[2])}] if block[2] else []
-        cells.append(code | {"execution_count": None})
+        cells.append(code | {"execution_count": count})
         done = block.end()
     cells.append(_cell("markdown", text[done:], len(cells)))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -17,9 +18,11 @@ import api_page
 import error_index
 import notebooks
 import pytest
+import site_versions
 import typer.main
 from markdown.extensions.toc import slugify
 
+import skyband as sb
 from skyband.cli import app
 from skyband.expressions import functions
 from skyband.study.pictures.__main__ import drawn
@@ -180,6 +183,15 @@ def test_the_menu_calls_pages_as_they_call_themselves() -> None:
         assert path == "README.md" or (quoted or plain).lower() in heading, path
 
 
+def test_the_site_leads_to_its_newest_version(tmp_path: Path) -> None:
+    for name in ("0.9", "0.10", "0.2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text("a version")
+    site_versions.write(tmp_path)
+    assert [each["version"] for each in json.loads((tmp_path / "versions.json").read_text())] == ["0.10", "0.9", "0.2"]
+    assert "url=0.10/" in (tmp_path / "index.html").read_text()
+
+
 def test_every_picture_is_shown_somewhere() -> None:
     shown = {(page.parent / path).resolve() for page in PAGES for path, _ in links(page) if path.endswith(".svg")}
     assert shown == {picture.resolve() for picture in (DOCS / "pictures").glob("*.svg")}
@@ -207,4 +219,4 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", str(tmp_path / "mkdocs.yml")]
     done = subprocess.run(build, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "site" / "index.html").exists()
+    assert (tmp_path / "site" / ".".join(sb.__version__.split(".")[:2]) / "index.html").exists()

@@ -325,7 +325,7 @@ class PipelineChanged(SkybandError):
     ...     _ = Path(folder, "best", "metadata").write_text("of another query, which `skyband run` did not start")
     ...     Checkpoint(None, f"file://{folder}", "best").begin({})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    skyband.errors.PipelineChanged: file:///... is a checkpoint that `skyband run` did not write. Name another folder: ...
+    skyband.errors.PipelineChanged: file:///... is a checkpoint that `skyband run` did not write. Name another ...
     """
 
 

@@ -53,9 +53,9 @@ def limits(
 ) -> None:
     """Measure how close Skyband comes to the limits of this machine, as ratios.
 
-    The embedded engine is compared with one numpy pass over the same scores, Spark with a plain scan of the same files
-    and with Spark's own way to ask the same question, and a fresh process with the clock. Beside each: how many rows
-    are held, and how many theory expects.
+    It compares the embedded engine with one numpy pass over the same scores, Spark with a plain scan of the same files
+    and with Spark's own way to ask the same question, and a new process with the clock. Beside each ratio it shows how
+    many rows Skyband holds, and how many theory expects.
     """
     from skyband.study.limits import run
 
@@ -96,8 +96,7 @@ def papers(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Also write a page of claims, figures and numbers into this folder. What it has already is not "
-            "measured again, so a run that was stopped goes on. Figures need matplotlib.",
+            help="Also write a page of claims, figures and numbers into this folder. The command skips what the folder already has, so it continues a stopped run. Figures need matplotlib.",
             show_default=False,
         ),
     ] = None,
@@ -110,8 +109,8 @@ def papers(
     *joins*: aggregation before or after a join (2009).
     *subscriptions*: hundreds of k-NN queries on one stream (2015).
 
-    Each experiment is measured with the algorithms that are there, and shown beside what its paper claims; whether that
-    holds here follows from the figures. All of one kind takes about a quarter of an hour.
+    Each experiment runs with all algorithms that apply. The command shows the figures beside the paper's claim, and
+    judges whether the claim holds here. All experiments of one kind take about a quarter of an hour.
     """
     from skyband.study.papers.run import ALL, EXPERIMENTS, run
 
@@ -156,9 +155,9 @@ def planner(
 
 @app.command()
 def serving(
-    readers: Annotated[int, typer.Option(min=1, max=3_000, help="How many follow one answer.")] = 1_000,
+    readers: Annotated[int, typer.Option(min=1, max=3_000, help="The number of readers of one answer.")] = 1_000,
     seconds: Annotated[float, typer.Option(min=1, help="How long a turn takes.")] = 10.0,
-    turns: Annotated[int, typer.Option(min=1, help="How often it is measured, with readers and without.")] = 3,
+    turns: Annotated[int, typer.Option(min=1, help="The number of turns with readers, and without.")] = 3,
     json_file: JsonFile = None,
 ) -> None:
     """Measure what HTTP readers cost: the delay of answers, skipped answers, and the slowdown of a session.

@@ -31,8 +31,7 @@ def demo(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for the trades, the answers (Parquet) and Spark's checkpoint and log; new or empty. "
-            "Without it, a temporary folder, of which the answers are kept.",
+            help="A new or empty folder for the trades, the answers (Parquet) and Spark's checkpoint and log. Without it, the demo uses a temporary folder and keeps only the answers.",
             show_default=False,
         ),
     ] = None,

@@ -149,7 +149,8 @@ class TopK(Query):
     forget_after: Length = option(
         _check_forget,
         "In a window of arrivals with `per`: how long a group may be silent. A group whose next row comes later than "
-        "that starts anew, and Skyband drops the rows of silent groups. It is a number of arrivals of the whole stream "
+        "that starts again without rows, and Skyband drops the rows of silent groups. It is a number of arrivals of "
+        "the whole stream "
         "or, if the window has `order`, a span of that column. None: Skyband keeps the last rows of every group.",
         default=None,
         sql="[WINDOW … FORGET AFTER forget_after]",

@@ -96,7 +96,8 @@ def papers(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Also write a page of claims, figures and numbers into this folder. The command skips what the folder already has, so it continues a stopped run. Figures need matplotlib.",
+            help="Also write a page of claims, figures and numbers into this folder. The command skips what the folder "
+            "already has, so it continues a stopped run. Figures need matplotlib.",
             show_default=False,
         ),
     ] = None,

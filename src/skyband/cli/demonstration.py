@@ -31,8 +31,8 @@ def demo(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="A new or empty folder for the trades, the answers (Parquet) and Spark's checkpoint and log. Without it, the "
-            "demo uses a temporary folder and keeps only the answers.",
+            help="A new or empty folder for the trades, the answers (Parquet) and Spark's checkpoint and log. "
+            "Without it, the demo uses a temporary folder and keeps only the answers.",
             show_default=False,
         ),
     ] = None,

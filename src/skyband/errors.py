@@ -256,7 +256,7 @@ class SnapshotMismatch(SnapshotError):
     >>> state = sb.TopK(k=1, by="x", window=sb.sliding(10)).open(schema).snapshot()
     >>> sb.TopK(k=2, by="x", window=sb.sliding(10)).open(schema, state)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    skyband.errors.SnapshotMismatch: This snapshot was taken by another query, or over other columns. ...
+    skyband.errors.SnapshotMismatch: Another query took this snapshot, or the columns have changed. ...
     """
 
 

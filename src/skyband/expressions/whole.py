@@ -115,7 +115,7 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
             _check_digits(node, types.get(node.name))
             return _of_column(types.get(node.name))
         case exp.Mul() if all(kind_of(part).is_whole for part in parts):
-            return _multiplied(parts)
+            return _multiplied(node, parts)
         case exp.Add() | exp.Sub():
             return _added(node)
         case exp.Mul() | exp.Mod() | exp.Greatest() | exp.Least() | exp.Coalesce() | exp.Nullif():
@@ -304,12 +304,11 @@ def _added(node: exp.Expr) -> Kind:
     return kind._replace(bits=kind.bits + 1, digits=0)
 
 
-def _multiplied(parts: list[exp.Expr]) -> Kind:
+def _multiplied(product: exp.Expr, parts: list[exp.Expr]) -> Kind:
     bits, scale = sum(kind_of(part).bits for part in parts), sum(kind_of(part).scale for part in parts)
     if scale >= MOST_DIGITS:
         raise InvalidExpression(
-            f"{parts[0].parent.sql('spark')!r} has {scale} digits after the point, and a decimal "
-            "has at most "  # type: ignore[union-attr]
+            f"{product.sql('spark')!r} has {scale} digits after the point, and a decimal has at most "
             f"{MOST_DIGITS - 1}. CAST(x AS DECIMAL(p, s)) of a part gives it fewer; CAST(x AS DOUBLE) computes in "
             "float64, which rounds."
         )

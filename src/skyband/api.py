@@ -153,11 +153,14 @@ UnknownColumn
 """
 
 
+_DATA: Final = QueryOption("data", "The rows, as described above.", default=None)
+
+
 def _shown(function: Any, takes: Any, options: Iterable[QueryOption]) -> Any:
     options = options or options_of(takes)
     doc = cleandoc(function.__doc__).replace("Raises\n------\n", _RAISES)
     function.__signature__ = signature_of(options, _TYPES.get(takes) or given_types(takes), first="data")
-    function.__doc__ = with_parameters(doc, options)
+    function.__doc__ = with_parameters(doc, (_DATA, *options))
     return function
 
 

@@ -232,3 +232,54 @@ def test_the_advice_about_joined_types_can_be_followed(x: pa.DataType, y: pa.Dat
     statement = f"""SELECT a.y FROM (SELECT *, CAST(x AS {target}) AS y FROM a) AS a
         JOIN (SELECT *, CAST(x AS {target}) AS y FROM b) AS b ON a.y = b.y"""
     assert sb.sql(statement, a=a, b=b).num_rows == 1
+
+
+# -- windows, options and functions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"size": 2, "every": 0}, "every must be more than 0, got 0"),
+        ({"size": 1, "every": 2}, "every=2 is larger than size=1"),
+        ({"size": -1, "every": 1}, "size must be more than 0, got -1"),
+        ({"size": 1.5, "every": None}, "size must be a whole number, a duration or a timedelta, got 1.5"),
+        ({"size": "1 hour", "every": None}, "A duration needs the column"),
+        ({"size": 2**61, "every": None}, "must be less than 2..61"),
+        ({"size": None, "every": 1, "on": 3}, "on must be the name of a column, got 3"),
+    ],
+)
+def test_a_window_checks_itself(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(sb.InvalidQuery, match=why):
+        sb.Window(**given)
+
+
+@pytest.mark.parametrize("option", ["ascending", "ad_hoc"])
+@pytest.mark.parametrize("given", ["no", 0, None])
+def test_flags_are_true_or_false(option: str, given: object) -> None:
+    with pytest.raises(sb.InvalidQuery, match=f"{option} must be True or False, got {given!r}"):
+        sb.TopK(k=1, by="x", window=sb.tumbling(3), **{option: given})
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_an_error_of_the_users_function_stays_what_it_is(restored: bool) -> None:
+    def score(x: Any) -> Any:
+        if (x == 77).any():
+            raise ValueError("no score for 77")
+        return x
+
+    query, schema = sb.TopK(k=2, by=score, window=sb.sliding(5)), pa.schema({"x": pa.int64()})
+    session = query.open(schema)
+    session.push(pa.table({"x": [1, 2]}))
+    if restored:
+        session = query.open(schema, session.snapshot())
+    with pytest.raises(ValueError, match="no score for 77") as error:
+        session.push(pa.table({"x": [77]}))
+    assert error.value.__notes__ == ["the function 'score' raised this; it is not an error of Skyband."]
+    assert session.push(pa.table({"x": [5]})).num_rows == 2  # 5 enters, 1 leaves: the failed batch changed nothing
+
+
+def test_numbers_that_arrow_cannot_hold_are_refused_by_name() -> None:
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(sb.InvalidInput, match="Cannot read this DataFrame as Arrow data"):
+        sb.top_k(pd.DataFrame({"x": [2**70, 1]}), k=1, by="x", window=sb.tumbling(2))

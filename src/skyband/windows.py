@@ -91,7 +91,7 @@ class Ticks:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which rows count, and when answers are due. `sliding`, `tumbling` and `landmark` create and check a window.
+    """Which rows count, and when answers are due. `sliding`, `tumbling` and `landmark` create one more readably.
 
     Parameters
     ----------
@@ -104,6 +104,11 @@ class Window:
         The column that the window measures. None: the window counts arrivals.
     order
         The column that defines the order of the rows. Spark needs it for windows of arrivals.
+
+    Raises
+    ------
+    InvalidQuery
+        A size is not positive, a duration has no column, or `every` is larger than `size`.
 
     Examples
     --------
@@ -118,6 +123,12 @@ class Window:
     every: int | timedelta | None
     on: str | None = None
     order: str | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("size", "every"):
+            if (span := getattr(self, what)) is not None:
+                object.__setattr__(self, what, parse_span(span, what))
+        _check(self)
 
     @property
     def by_count(self) -> bool:
@@ -179,8 +190,7 @@ def sliding(size: Span, *, every: Span | None = None, on: str | None = None, ord
     >>> print(sb.sliding(40_000))
     the last 40,000 rows, with each arrival
     """
-    window = Window(parse_span(size, "size"), None if every is None else parse_span(every, "every"), on, order)
-    return _checked(window)
+    return Window(parse_span(size, "size"), None if every is None else parse_span(every, "every"), on, order)
 
 
 def tumbling(size: Span, *, on: str | None = None, order: str | None = None) -> Window:
@@ -241,7 +251,7 @@ def landmark(*, every: Span | None = None, on: str | None = None, order: str | N
     >>> print(sb.landmark(every=1_000))
     from the start, every 1,000 rows
     """
-    return _checked(Window(None, None if every is None else parse_span(every, "every"), on, order))
+    return Window(None, None if every is None else parse_span(every, "every"), on, order)
 
 
 def parse_span(span: Span, what: str) -> int | timedelta:
@@ -310,8 +320,8 @@ def _singular(unit: str) -> str:
     return unit if unit in _UNIT_US else unit.removesuffix("s")
 
 
-def _checked(window: Window) -> Window:
-    """The same window, if its parts fit together."""
+def _check(window: Window) -> None:
+    """Raise unless the parts of the window fit together."""
     for name, column in (("on", window.on), ("order", window.order)):
         if column is not None and not isinstance(column, str):
             raise InvalidQuery(f"{name} must be the name of a column, got {column!r}.")
@@ -328,7 +338,6 @@ def _checked(window: Window) -> Window:
             f"every={every} is larger than size={size}: some rows would be in no window. "
             "Use tumbling(size) or a smaller every."
         )
-    return window
 
 
 def size_ticks(size: int | timedelta | None, on: str | None, column_type: pa.DataType | None, what: str) -> int:

@@ -77,6 +77,15 @@ def test_plain_rows_are_a_table_too(trades: str, tmp_path: Path) -> None:
     assert [row["symbol"] for row in rows_of(written)] == ["OAK", "ELM"]
 
 
+def test_an_input_is_not_overwritten(trades: str) -> None:
+    path = trades.removeprefix("trades=")
+    for given in (trades, path):
+        result = skyband("sql", BEST, given, "--output", path)
+        assert result.exit_code == 2
+        assert "would overwrite an input" in " ".join(result.output.split())
+    assert Path(path).read_text() == ROWS
+
+
 def test_the_statement_may_come_from_standard_input(trades: str) -> None:
     for given in ([], ["-"]):
         printed = skyband("sql", *given, "--input", trades, "--format", "csv", stdin=f"{BEST};\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,12 +70,17 @@ _WRITTEN: Final[Mapping[str, Encode]] = {
 }
 
 
-def check_output(path: Path) -> None:
-    """Raise if the ending of a name does not say what kind of file is to be written, or its folder is not there."""
+def check_output(path: Path, inputs: Iterable[str]) -> None:
+    """Raise if the ending of the name does not tell the kind of file, if its folder does not exist, or if it names one
+    of the inputs."""
     if path.suffix.lower() not in _WRITTEN:
         raise InvalidInput(f"Cannot tell how to write {str(path)!r}. Possible endings: {', '.join(_WRITTEN)}.")
     if not path.parent.is_dir():
         raise InvalidInput(f"There is no folder {str(path.parent)!r} to write {path.name!r} to.")
+    for given in inputs:
+        # An input is a file, `name=file`, a folder or a pattern; the last two may contain the output.
+        if any(path.resolve() == Path(name).resolve() for name in (given, given.partition("=")[2])):
+            raise InvalidInput(f"--output {str(path)!r} would overwrite an input. Name another file.")
 
 
 def write(answer: pa.Table, path: Path) -> None:

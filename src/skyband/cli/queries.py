@@ -183,7 +183,7 @@ def sql(
             raise InvalidInput(
                 f"--format is for printing; the ending of {output.name!r} chooses the format of the file."
             )
-        check_output(output)
+        check_output(output, inputs)
     check_format(how or Format.table)
     if statement is None and sys.stdin.isatty() and sys.stdout.isatty():
         if output is not None or follow:

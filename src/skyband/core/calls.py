@@ -19,7 +19,7 @@ import pyarrow as pa
 from skyband.core import notebook
 from skyband.core.plan import Plan
 from skyband.core.validation import Saved
-from skyband.errors import SessionCopied, SessionFailed, SkybandError
+from skyband.errors import RAISED_THIS, SessionCopied, SessionFailed, SkybandError
 
 # A session calls it after each push with the arrival number of the first row, the rows and the new answers. The rows
 # are None if only time has passed. An observer must not raise, and must be quick.
@@ -148,11 +148,18 @@ def entry(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P],
             except BaseException as error:
                 if self._changing:
                     self._failure = error
-                if self._went_on and isinstance(error, Exception) and not isinstance(error, SkybandError):
+                if self._went_on and isinstance(error, Exception) and not _is_expected(error):
                     raise _should_not_be(error) from error
                 raise
 
     return guarded
+
+
+def _is_expected(error: Exception) -> bool:
+    """Is it an error that Skyband raises on purpose, or one of a user's function?"""
+    return isinstance(error, SkybandError) or any(
+        note.endswith(RAISED_THIS) for note in getattr(error, "__notes__", ())
+    )
 
 
 def _failed_before(problem: BaseException) -> SessionFailed:

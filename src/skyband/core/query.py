@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, Final, Protocol, TypeVar, dataclass_transform
 
+import numpy as np
 import pyarrow as pa
 
 from skyband.core import notebook
@@ -89,7 +90,7 @@ def option(
 
 
 def _further_parameters(check: Callable[..., Any]) -> tuple[str, ...]:
-    code = getattr(check, "__code__", None)  # built-in functions such as bool have none, and take one value
+    code = getattr(check, "__code__", None)  # built-in functions have none, and take one value
     return () if code is None else code.co_varnames[1 : code.co_argcount]
 
 
@@ -310,6 +311,17 @@ def names(option: str) -> Callable[[object], tuple[str, ...]]:
     return check_names
 
 
+def flag(option: str) -> Callable[[object], bool]:
+    """Make the check of an option that is True or False. Any other value is probably a mistake, such as "no"."""
+
+    def check_flag(given: object) -> bool:
+        if not isinstance(given, (bool, np.bool_)):
+            raise InvalidQuery(f"{option} must be True or False, got {given!r}.")
+        return bool(given)
+
+    return check_flag
+
+
 def several(given: object) -> tuple[Any, ...]:
     """Make a tuple from one value or a list of values."""
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)
@@ -347,7 +359,7 @@ def check_jump(max_jump: Span | None, window: Window) -> int | timedelta | None:
 
 
 def ascending_option() -> Any:
-    return option(bool, "Rank the smallest score first.", default=False, sql="ORDER BY by")
+    return option(flag("ascending"), "Rank the smallest score first.", default=False, sql="ORDER BY by")
 
 
 def emit_option(

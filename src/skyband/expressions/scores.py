@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.core.encoding.value_types import value_type
-from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery, UnknownColumn
+from skyband.errors import RAISED_THIS, InvalidExpression, InvalidInput, InvalidQuery, UnknownColumn
 from skyband.expressions import functions
 
 Floats = npt.NDArray[np.float64]
@@ -192,7 +192,12 @@ def _bind_function(by: ScoreFunction, schema: pa.Schema) -> Score:
             raise UnknownColumn.named(name, schema.names, used_as=f"a parameter of {text}")
 
     def evaluate(batch: pa.RecordBatch) -> Any:
-        return by(*(_as_numpy(batch.column(name)) for name in columns))
+        given = [_as_numpy(batch.column(name)) for name in columns]
+        try:
+            return by(*given)
+        except Exception as error:
+            error.add_note(f"{text} {RAISED_THIS}")
+            raise
 
     return Score(text, columns, _type_given(evaluate, schema, columns), evaluate)
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skyband.errors import InvalidInput
+from skyband.sql.text_types import TIMES, csv_schema, later_type, wide_numbers
 
 _KINDS: Final[Mapping[str, str]] = {
     ".parquet": "parquet",
@@ -109,15 +110,14 @@ def _dataset(paths: list[Path], kind: str, base: Path) -> Any:
     schemas = [fragment.physical_schema for fragment in found.get_fragments()] if len(paths) > 1 else []
     schema = _unified([found.schema, *schemas])
     if kind == "csv":
-        schema = pa.schema([each.with_type(any_of(each.type)) for each in schema])
+
+        def of_text(columns: list[str]) -> Any:
+            kinds = {name: pa.string() for name in columns}
+            fields = [each.with_type(kinds.get(each.name, later_type(each.type))) for each in schema]
+            return dataset.dataset(names, format=kind, schema=pa.schema(fields), **folders)
+
+        schema = csv_schema(found, schema, of_text)
     return found if schema.equals(found.schema) else dataset.dataset(names, format=kind, schema=schema, **folders)
-
-
-def any_of(kind: pa.DataType) -> pa.DataType:
-    """The type of a column of text of which the first rows are of this one: later ones may have parts of a second."""
-    if pa.types.is_null(kind):
-        return pa.string()
-    return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) and kind.unit == "s" else kind
 
 
 def _unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
@@ -132,7 +132,13 @@ def read_json(open_stream: Callable[[], Any]) -> pa.Table:
     table = parse_json(open_stream)
     # Arrow takes times in whole seconds for times, and drops their zones: they are read as they were written instead.
     taken = [pa.field(each.name, pa.string()) for each in table.schema if pa.types.is_timestamp(each.type)]
-    return _with_times(_with_infinities(parse_json(open_stream, explicit_schema=pa.schema(taken)) if taken else table))
+    wide = wide_numbers(table)
+    if taken or wide:
+        try:
+            table = parse_json(open_stream, explicit_schema=pa.schema([*taken, *wide]))
+        except pa.ArrowInvalid:  # not all of them are written as whole numbers, so they are floats
+            table = parse_json(open_stream, explicit_schema=pa.schema(taken))
+    return _with_times(_with_infinities(table))
 
 
 _INFINITIES: Final = {"+INF": "Infinity", "-INF": "-Infinity", "NaN": "NaN"}  # as we write and as Arrow reads them
@@ -184,10 +190,6 @@ def _with_infinities(table: pa.Table) -> pa.Table:
 
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
-_TIMES: Final = (
-    *(pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")),
-    *(pa.timestamp("ns"), pa.timestamp("ns", "UTC")),
-)
 
 
 def _with_times(table: pa.Table) -> pa.Table:
@@ -204,7 +206,7 @@ def _first(column: pa.ChunkedArray) -> str:
 
 
 def _as_time(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    for kind in _TIMES:
+    for kind in TIMES:
         try:
             return column.cast(kind)
         except pa.ArrowInvalid:

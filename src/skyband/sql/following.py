@@ -19,7 +19,8 @@ from pyarrow import csv
 
 from skyband.core.encoding.inputs import Source
 from skyband.errors import InvalidInput
-from skyband.sql.files import any_of, files_of, kind_of, parse_json, read_file, read_json
+from skyband.sql.files import files_of, kind_of, parse_json, read_file, read_json
+from skyband.sql.text_types import later_type
 
 _LOOK_SECONDS: Final = 0.2
 _MOST_BYTES: Final = 1 << 20  # of lines that are read at once
@@ -106,7 +107,7 @@ class _Csv:
     def __init__(self, name: str, first: bytes) -> None:
         self._name = name
         found = _readable(name, lambda: csv.read_csv(pa.BufferReader(first)).schema)
-        self.schema = pa.schema([each.with_type(any_of(each.type)) for each in found])
+        self.schema = pa.schema([each.with_type(later_type(each.type)) for each in found])
 
     def __call__(self, lines: bytes, *, is_new: bool) -> pa.Table:
         if is_new:
@@ -128,7 +129,7 @@ class _Json:
     def __init__(self, name: str, first: bytes) -> None:
         self._name = name
         found = _readable(name, lambda: read_json(lambda: pa.BufferReader(first))).schema
-        self.schema = pa.schema([each.with_type(any_of(each.type)) for each in found])
+        self.schema = pa.schema([each.with_type(later_type(each.type)) for each in found])
 
     def __call__(self, lines: bytes, *, is_new: bool) -> pa.Table:
         is_time = [pa.types.is_temporal(each.type) for each in self.schema]

@@ -24,6 +24,12 @@ QUESTIONS = {
     "uneven panes, per two columns": asked(k=2, by="price", window=UNEVEN, per=["symbol", "buys"]),
     "integer column": asked(k=4, by="price", window=sb.sliding(100, every=30, on="seq"), lateness=20),
     "landmark": asked(k=3, by="price", window=sb.landmark(every="20 seconds", on="ts"), per="buys"),
+    "landmark, the last rows without a score": asked(
+        k=3, by="CASE WHEN seq < 400 THEN price END", window=sb.landmark(every="5 seconds", on="ts"), per="buys"
+    ),
+    "changes, the last rows without a score": asked(
+        k=3, by="CASE WHEN seq < 400 THEN price END", window=sb.tumbling("5 seconds", on="ts"), emit="changes"
+    ),
     "a function": asked(k=3, by=lambda seq, price: price * 100 + seq % 7, window=sb.tumbling("20 seconds", on="ts")),
     "changes": asked(k=3, by="price", window=MINUTE, emit="changes"),
     "entries, per group": asked(k=2, by="price", window=MINUTE, emit="entries", per="symbol"),

@@ -275,7 +275,7 @@ def from_pandas(frame: Any, schema: pa.Schema | None = None) -> pa.Table:
         schema = None
     try:
         return pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
-    except (pa.ArrowException, ValueError, TypeError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise InvalidInput(f"Cannot read this {type(frame).__name__} as Arrow data: {error}") from error
 
 

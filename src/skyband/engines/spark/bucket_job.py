@@ -141,7 +141,7 @@ def check_order(window: Window, schema: pa.Schema) -> None:
     if order is None and window.by_count:
         raise InvalidQuery(
             "Spark has no arrival order, so name the column that orders the rows: add order='…' to the window. "
-            "Columns: {', '.join(schema.names)}."
+            f"Columns: {', '.join(schema.names)}."
         )
     if order is not None and pa.types.is_nested(schema.field(order).type):
         raise InvalidQuery(f"order={order!r} cannot put rows in order: the column is {schema.field(order).type}.")

@@ -237,7 +237,7 @@ class TopKAcross(Query):
         default=None,
     )
     clip: bool = option(
-        bool,
+        query.flag("clip"),
         "Move a value that is out of bounds to the bound, and count it; by default it raises an error.",
         default=False,
     )

@@ -118,7 +118,7 @@ class TopK(Query):
     lateness: Length = query.lateness_option()
     algorithm: str | None = query.algorithm_option("relaxed(gamma=0.5)")
     ad_hoc: bool = option(
-        bool,
+        query.flag("ad_hoc"),
         "Let `Session.top(k, size)` answer for any size up to the window's. The session keeps more rows for this.",
         default=False,
     )

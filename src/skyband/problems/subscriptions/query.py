@@ -112,7 +112,7 @@ def check_backfill(backfill: object, window: Window) -> bool:
     """Raise if queries that come later would see rows that the window does not keep."""
     if backfill and window.size is None:
         raise InvalidQuery("backfill needs a window that ends: of all rows since the start, few are kept.")
-    return bool(backfill)
+    return query.flag("backfill")(backfill)
 
 
 class TopKForEach(Query):

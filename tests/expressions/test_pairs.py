@@ -95,7 +95,7 @@ REFUSED: list[tuple[str, type[SkybandError], str]] = [
     ("a.name + 1", InvalidExpression, "'a.name' .* is not a number. What is no number can be compared"),
     ("if(a.name > 3, 1, 0)", InvalidExpression, "'a.name > 3' .* mixes strings with other types"),
     ("if(a.when < 'noon', 1, 0)", InvalidExpression, "'noon' .* is not a time"),
-    ("cast(a.x as int)", InvalidExpression, "converts something"),
+    ("cast(a.x as int)", InvalidExpression, "is a conversion"),
     ("a.tags", InvalidExpression, "Column 'tags' is list<item: int64>, which an expression cannot read"),
     ("a.x > b.x", InvalidExpression, "'a.x > b.x' .* is not a number. CASE"),
     ("a.flag + 1", InvalidExpression, "'a.flag' .* is not a number"),

@@ -92,7 +92,7 @@ REFUSED: list[tuple[str, type[SkybandError], str]] = [
     ("c.x + b.x", InvalidExpression, "'c.x' cannot be part of a score"),
     ("a.prise", UnknownColumn, "No column 'prise'"),
     ("a.name = b.name", InvalidExpression, "'a.name = b.name' .* is not a number. CASE"),
-    ("a.name + 1", InvalidExpression, "'a.name' .* is not a number. What is no number can be compared"),
+    ("a.name + 1", InvalidExpression, "'a.name' .* is not a number. You can only compare it"),
     ("if(a.name > 3, 1, 0)", InvalidExpression, "'a.name > 3' .* mixes strings with other types"),
     ("if(a.when < 'noon', 1, 0)", InvalidExpression, "'noon' .* is not a time"),
     ("cast(a.x as int)", InvalidExpression, "is a conversion"),

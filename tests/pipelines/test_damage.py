@@ -45,8 +45,8 @@ def test_a_checkpoint_as_spark_writes_it(checkpoint: Path) -> None:
     [
         ("metadata", lambda whole: b"", "it is empty"),
         ("offsets/0", lambda whole: whole[:-3], "its checksum does not match"),
-        ("commits/0", lambda whole: whole[:-3], "it is cut off"),
-        ("commits/0", lambda whole: whole[:2], "it is cut off"),
+        ("commits/0", lambda whole: whole[:-3], "it is truncated"),
+        ("commits/0", lambda whole: whole[:2], "it is truncated"),
         ("commits/0", lambda whole: b"\xff" + whole, "it is not text"),
         ("commits/0", lambda whole: b"x" + whole, "it does not begin with a version"),
         ("state/0/0/1.changelog", lambda whole: whole[:9] + b"!" + whole[10:], "its checksum does not match"),

@@ -183,7 +183,7 @@ def test_a_push_of_no_batches_does_nothing(nothing: Any) -> None:
     session = sb.TopK(k=1, by="t", window=sb.tumbling(2)).open(FAR.schema)
     assert session.push(nothing).num_rows == 0
     assert session.stats().rows_in == 0
-    with pytest.raises(sb.InvalidInput, match="the columns are unknown"):
+    with pytest.raises(sb.InvalidInput, match="its columns are unknown"):
         sb.top_k([], k=1, by="t", window=sb.tumbling(2))
 
 

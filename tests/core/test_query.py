@@ -160,7 +160,7 @@ def test_algorithms_by_name() -> None:
         sb.InvalidQuery, match=r"'mintopk' cannot answer this: the window slides with each arrival.*Possible here: "
     ):
         query(window=sb.sliding(10), algorithm="mintopk").open(SCHEMA)
-    with pytest.raises(sb.InvalidQuery, match="'mintopk' cannot answer this: ad-hoc questions"):
+    with pytest.raises(sb.InvalidQuery, match="'mintopk' cannot answer this: ad-hoc queries"):
         query(ad_hoc=True, algorithm="mintopk").open(SCHEMA)
 
 

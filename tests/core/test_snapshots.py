@@ -98,7 +98,7 @@ OTHER_QUERIES = {
 
 @pytest.mark.parametrize("difference", OTHER_QUERIES)
 def test_another_query_cannot_read_it(difference: str) -> None:
-    with pytest.raises(sb.SnapshotMismatch, match="another query, or over other columns"):
+    with pytest.raises(sb.SnapshotMismatch, match="Another query took this snapshot"):
         OTHER_QUERIES[difference].open(SCHEMA, a_snapshot())
 
 
@@ -113,7 +113,7 @@ def test_another_query_cannot_read_it(difference: str) -> None:
     ids=["another key type", "another time type", "another order", "one more column"],
 )
 def test_another_schema_cannot_read_it(schema: pa.Schema) -> None:
-    with pytest.raises(sb.SnapshotMismatch, match="another query, or over other columns"):
+    with pytest.raises(sb.SnapshotMismatch, match="Another query took this snapshot"):
         QUERY.open(schema, a_snapshot())
 
 

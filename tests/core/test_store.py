@@ -136,7 +136,7 @@ def test_only_those_with_the_key_are_believed(tmp_path: Path) -> None:
 
 
 def test_what_is_no_snapshot_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(sb.InvalidInput, match=r"as session.snapshot\(\) gives; got str"):
+    with pytest.raises(sb.InvalidInput, match=r"that session.snapshot\(\) returns; got str"):
         sb.Store(tmp_path).save("state")  # type: ignore[arg-type]
 
 

@@ -192,7 +192,7 @@ def test_what_is_written_out_may_be_finer_than_the_column(text: str) -> None:
         ("ms > 'noon'", "is not a time"),
         ("ns + INTERVAL 110000 DAYS", "does not fit in duration.ns."),
         ("TIMESTAMP '3000-01-01 00:00:00' - ns", "is not possible as timestamp.ns."),
-        ("zoned - ms", "a time with a zone and of one without"),
+        ("zoned - ms", "a time with a zone and a time without"),
         ("INTERVAL 1 SECOND * 2", "is duration.us., not a number"),
         ("INTERVAL 1 SECOND / 2", "is duration.us., not a number"),
         ("(ms - s) * 2", "is duration.ms., not a number"),

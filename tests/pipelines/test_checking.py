@@ -67,7 +67,7 @@ servers = "localhost"
 topic = "best"
 """
     said = problem(tmp_path, text)
-    for word in ("Did you mean 'price'?", 'key = ["…"]', "in PostgreSQL", "a host and a port", "Spark Connect"):
+    for word in ("Did you mean 'price'?", 'key = ["…"]', "Only PostgreSQL", "a host and a port", "Spark Connect"):
         assert word in said
 
 

@@ -103,7 +103,7 @@ def test_a_run_that_is_killed_between_any_two_steps_can_go_on(
             reached += 1
         third, _ = checkpoint(folder, monkeypatch, kind=kind)
         assert "top" in third.queries()
-        with pytest.raises(PipelineChanged, match="is not the one"):
+        with pytest.raises(PipelineChanged, match="has changed since it wrote"):
             third.begin(asked("SELECT 2"))
         assert third.begin(asked())
         if files.left:

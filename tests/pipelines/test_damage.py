@@ -45,9 +45,9 @@ def test_a_checkpoint_as_spark_writes_it(checkpoint: Path) -> None:
     [
         ("metadata", lambda whole: b"", "it is empty"),
         ("offsets/0", lambda whole: whole[:-3], "its checksum does not match"),
-        ("commits/0", lambda whole: whole[:-3], "it is cut off"),
-        ("commits/0", lambda whole: whole[:2], "it is cut off"),
-        ("commits/0", lambda whole: b"\xff" + whole, "it is no text"),
+        ("commits/0", lambda whole: whole[:-3], "it is truncated"),
+        ("commits/0", lambda whole: whole[:2], "it is truncated"),
+        ("commits/0", lambda whole: b"\xff" + whole, "it is not text"),
         ("commits/0", lambda whole: b"x" + whole, "it does not begin with a version"),
         ("state/0/0/1.changelog", lambda whole: whole[:9] + b"!" + whole[10:], "its checksum does not match"),
         ("state/0/0/1.changelog", lambda whole: whole[:16], "its checksum does not match"),
@@ -65,7 +65,7 @@ def test_the_file_is_named(checkpoint: Path, name: str, change: object, why: str
     assert said is not None
     assert f"{path}: " in said
     lost = "what the query has read and held" if "state" in name else "how far it has read"
-    assert f"With it, {lost} is lost. Put a copy of the whole folder back" in said
+    assert f"With it, {lost} is lost. If you have a copy of the whole folder, restore it" in said
     assert "remove the folder and trades_1.json" in said
     assert "\tat " not in said
 

@@ -267,7 +267,7 @@ format = "console"
     report = check_file(written(tmp_path, text.replace("prize", "price")))[1]
     assert report.notes == ()
     report = check_file(written(tmp_path, text.replace('path = "trades"', 'path = "elsewhere"')))[1]
-    assert "known only to Spark" in report.notes[0]
+    assert "unknown until Spark starts" in report.notes[0]
 
 
 def test_lines_are_counted_past_texts_of_several_lines() -> None:

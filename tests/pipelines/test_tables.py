@@ -202,10 +202,10 @@ def test_mistakes_in_tables_are_said_with_their_line(tmp_path: Path) -> None:
     def said(sink: str) -> str:
         return problem(tmp_path, RIGHT.replace('to = ["files", "board"]', 'to = "lake"') + sink)
 
-    assert "options are those of an object store" in said(DELTA + "options = { mergeSchema = true }\n")
+    assert "options are for an object store" in said(DELTA + "options = { mergeSchema = true }\n")
     assert 'table = "market.{query}"' in said(ICEBERG.replace("market.", ""))
     assert "Leave out one of the two" in said(ICEBERG + 'options = { type = "rest" }\n')
-    assert "another, with AS" in said(ICEBERG + 'key = ["a.b"]\n')
+    assert "Rename the column with AS" in said(ICEBERG + 'key = ["a.b"]\n')
     assert "For tables elsewhere name the catalog" in said(ICEBERG.replace('"lake"', '"s3://lake"'))
     assert "have no column 'size'. They have: " in said(DELTA + 'key = ["size"]\n')
 

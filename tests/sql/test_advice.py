@@ -44,7 +44,7 @@ MENDED = {
     "Possible: ORDER BY … DESC LIMIT 10; LIMIT 10 BY column; GROUP BY with aggregates.": (
         f"SELECT * {T} ORDER BY price DESC LIMIT 10 BY venue"
     ),
-    "ROWS: [WINDOW 1000 ROWS]; or a column of whole numbers: [WINDOW 600 EVERY 60 ON t].": (
+    "Write ROWS: [WINDOW 1000 ROWS]; or name a column of whole numbers: [WINDOW 600 EVERY 60 ON t].": (
         f"SELECT * FROM trades [WINDOW 600 EVERY 60 ON t] {TOP}"
     ),
     "Write EVERY 5 ROWS.": f"SELECT * FROM trades [WINDOW 5 ROWS EVERY 5 ROWS] {TOP}",
@@ -98,7 +98,7 @@ MENDED = {
     ),
     "Write a.price.": f"SELECT a.seq {PAIRS.format('a.price')}",
     "Write a.symbol.": f"SELECT a.symbol {PAIRS.format('a.price')}",
-    "Give one another name: FROM t AS a, t AS b.": f"SELECT a.seq {PAIRS.format('a.price')}",
+    "Give each its own name: FROM t AS a, t AS b.": f"SELECT a.seq {PAIRS.format('a.price')}",
     "Add it to GROUP BY, or take MIN, MAX, SUM, AVG or COUNT of it.": f"SELECT symbol, MAX(price) {T} {GROUPS}",
     "Give a stream a window: [WINDOW 1 HOUR EVERY 1 MINUTE].": (
         f"SELECT symbol, COUNT(*) FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE] {GROUPS}"
@@ -133,10 +133,10 @@ MENDED = {
     "Write 10 SECONDS.": f"SELECT * FROM trades [WINDOW 10 SECONDS ON ts] {TOP}",
     "Write 3 SECONDS.": f"SELECT * FROM trades [WINDOW 1 HOUR EVERY 7 MINUTES LATENESS 3 SECONDS] {TOP}",
     "Put strings in quotes: 'OAK'.": f"SELECT symbol {T} WHERE symbol = 'OAK' {TOP}",
-    "Groups have aggregates: GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10.": (
+    "Only groups have aggregates: GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10.": (
         f"SELECT symbol {T} GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10"
     ),
-    "LIMIT says how many: ORDER BY price DESC LIMIT 3.": f"SELECT symbol {T} ORDER BY price DESC LIMIT 3",
+    "Write LIMIT at the end: ORDER BY price DESC LIMIT 3.": f"SELECT symbol {T} ORDER BY price DESC LIMIT 3",
     "Compare it: HAVING COUNT(*) > 3.": f"SELECT symbol, SUM(price) {T} {GROUPS} HAVING COUNT(*) > 3",
     "WHERE filters rows.": f"SELECT symbol {T} WHERE price > 3 {TOP}",
     "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE].": (

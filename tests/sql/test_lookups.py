@@ -254,8 +254,8 @@ def test_a_reader_is_not_read_twice() -> None:
     [
         ("SELECT t.ts FROM t, r", "No condition joins 'r' with 't'"),
         ("SELECT t.ts FROM t JOIN r ON t.i < r.i", "No condition joins 'r' with 't'"),
-        ("SELECT t.ts FROM t LEFT JOIN r ON t.i = r.i AND t.price > 3", "not about r alone"),
-        ("SELECT t.ts FROM t ANTI JOIN r ON t.i = r.i AND t.price > r.price", "not about r alone"),
+        ("SELECT t.ts FROM t LEFT JOIN r ON t.i = r.i AND t.price > 3", "must read columns of r alone"),
+        ("SELECT t.ts FROM t ANTI JOIN r ON t.i = r.i AND t.price > r.price", "must read columns of r alone"),
         ("SELECT t.ts FROM t JOIN r ON t.i = r.s", "Joined columns must have the same type"),
         ("SELECT t.ts FROM t JOIN r ON t.i = r.u", "no column 'u'"),
         ("SELECT r.name FROM t SEMI JOIN r ON t.i = r.i", "There is no input 'r'"),

@@ -206,5 +206,5 @@ def test_an_input_may_be_joined_with_itself() -> None:
     assert dict(zip(*(answer.slice(0, 3).column(name).to_pylist() for name in ("symbol", "n")), strict=True)) == dict(
         pairs
     )
-    with pytest.raises(sb.InvalidInput, match="a reader can be read once"):
+    with pytest.raises(sb.InvalidInput, match="a reader can be read only once"):
         sb.sql(statement, trades=TRADES.to_reader())

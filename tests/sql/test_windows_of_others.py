@@ -129,7 +129,7 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
         (f"SELECT * {TUMBLED} ORDER BY price LIMIT 2", "LIMIT counts the rows of all windows", "QUALIFY ROW_NUMBER()"),
         (
             f"SELECT * {TUMBLED} QUALIFY ROW_NUMBER() OVER (ORDER BY price) = 1",
-            "PARTITION BY does not tell",
+            "PARTITION BY does not separate",
             "PARTITION BY window_start",
         ),
         (
@@ -155,7 +155,7 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
         (f"SELECT COUNT(*) {TUMBLED[:-1]}, INTERVAL 1 SECOND) GROUP BY window_end", "there is no offset", ""),
         (
             "SELECT COUNT(*) FROM HOP(bid, ts, INTERVAL 3 SECONDS, INTERVAL 10 SECONDS) GROUP BY window_end",
-            "is a multiple of its slide",
+            "must be a multiple of its slide",
             "",
         ),
         (
@@ -191,7 +191,7 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
         ),
         (f"SELECT window_time {TUMBLED} GROUP BY window_end", "There is no column 'window_time'", ""),
         (f"SELECT COUNT(*) {TUMBLED} WHERE window_end > '2026-01-01' GROUP BY window_end", "known when a window", ""),
-        ("SELECT window_start, COUNT(*) FROM bid [WINDOW UNTIL NOW EVERY 10 SECONDS]", "no one window_start", ""),
+        ("SELECT window_start, COUNT(*) FROM bid [WINDOW UNTIL NOW EVERY 10 SECONDS]", "no single window_start", ""),
         (
             "SELECT *, ROW_NUMBER() OVER (ORDER BY price) AS rn FROM bid [WINDOW 9 SECONDS EVERY 9 SECONDS]",
             "The number of rows is missing",

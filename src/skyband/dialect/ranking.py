@@ -90,7 +90,7 @@ def _qualified(statement: Statement, qualify: exp.Expr) -> Ranking:
     window = asked[0][0]
     for other, _, _, condition in asked[1:]:
         if other != window:
-            statement.refuse("Rows are ranked once", condition, _POSSIBLE)
+            statement.refuse("A statement ranks its rows once", condition, _POSSIBLE)
     if statement.select.args.get("order") or statement.select.args.get("limit"):
         statement.refuse("QUALIFY already ranks the rows, so ORDER BY and LIMIT are not allowed", asked[0][3])
     if window.args.get("order") is None:

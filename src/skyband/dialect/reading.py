@@ -111,7 +111,7 @@ def measured_column(statement: Statement, one: Input, said: StreamWindow, schema
         statement.refuse(
             "A window of plain numbers must say what it counts",
             spans[0],
-            "ROWS: [WINDOW 1000 ROWS]; or a column of whole numbers: [WINDOW 600 EVERY 60 ON t].",
+            "Write ROWS: [WINDOW 1000 ROWS]; or name a column of whole numbers: [WINDOW 600 EVERY 60 ON t].",
         )
     moments = [field.name for field in schema if pa.types.is_timestamp(field.type)]
     if len(moments) != 1:

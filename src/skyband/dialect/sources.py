@@ -90,7 +90,7 @@ def _from(text: str, select: exp.Select, known: Known) -> list[tuple[str, Source
         source = _source(text, holder.this, node, known)
         alias = node.alias_or_name or "_" * (len(found) + 1)  # a query in FROM need not have a name
         if alias.lower() in {other.lower() for other, _, _ in found}:
-            possible = "Give one another name: FROM t AS a, t AS b."
+            possible = "Give each its own name: FROM t AS a, t AS b."
             texts.refuse(text, f"Two inputs are called {alias!r}", node, possible)
         found.append((alias, source, node))
     return found

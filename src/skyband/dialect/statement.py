@@ -140,9 +140,9 @@ class Statement:
         for one in tree.find_all(exp.AggFunc):
             if not isinstance(one.parent, exp.Window):
                 self.refuse(
-                    f"{one.key.upper()} aggregates several rows, but this is evaluated for each row",
+                    f"{one.key.upper()} aggregates several rows, but Skyband evaluates this for each row",
                     one,
-                    "Groups have aggregates: GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10.",
+                    "Only groups have aggregates: GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10.",
                 )
 
     def take(self, clause: str) -> Any:

@@ -24,7 +24,7 @@ WORDS: Final = (
 )
 _MOST_TRIED: Final = 16  # words in place of others, before one gives up
 _MOST_CHARACTERS: Final = 10_000  # of a statement for which they are tried
-_OTHERS: Final = {"TOP": "LIMIT says how many: ORDER BY price DESC LIMIT 3."}  # words of other dialects
+_OTHERS: Final = {"TOP": "Write LIMIT at the end: ORDER BY price DESC LIMIT 3."}  # words of other dialects
 
 
 def fault(text: str, error: ParseError) -> tuple[str, int, str]:
@@ -35,11 +35,11 @@ def fault(text: str, error: ParseError) -> tuple[str, int, str]:
     tokens = SkybandSql().tokenize(text)
     if (meant := meant_word(text, tokens, place)) is not None:
         token, word = meant
-        return f"there is no word {token.text!r} here", token.start, f"Did you mean {word}?"
+        return f"unexpected word {token.text!r}", token.start, f"Did you mean {word}?"
     here = next((token for token in tokens if token.start <= place <= token.end), None)
     other = next((token for token in tokens if token.text.upper() in _OTHERS and token.end <= place + 4), None)
     if other is not None:
-        return f"there is no word {other.text!r} here", other.start, _OTHERS[other.text.upper()]
+        return f"unexpected word {other.text!r}", other.start, _OTHERS[other.text.upper()]
     return _in_words(str(first.get("description") or error), here), place, ""
 
 

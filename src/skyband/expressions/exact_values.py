@@ -170,8 +170,7 @@ class Kinds(StraightLines):
 
     def _no_number(self, node: exp.Expr, text: str) -> InvalidExpression:
         return InvalidExpression(
-            f"{node.sql('spark')!r} in {text!r} is not a number. What is no number can be compared: =, <>, <, "
-            "IN, IS NULL."
+            f"{node.sql('spark')!r} in {text!r} is not a number. You can only compare it: =, <>, <, IN, IS NULL."
         )
 
     def _float(self, value: Value) -> Value:

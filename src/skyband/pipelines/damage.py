@@ -95,7 +95,7 @@ def _wrong_with_text(path: Path, *, has_version: bool) -> str | None:
                 json.loads(line)
         except ValueError:
             return "it is truncated, or contains something that Spark did not write"
-    return None if len(lines) > has_version else "it is cut off"
+    return None if len(lines) > has_version else "it is truncated"
 
 
 def _is_state(path: Path) -> bool:

@@ -68,7 +68,7 @@ def test_two_watermarks_are_one_too_many(stream: DataFrame) -> None:
 def test_column_names_must_differ_and_ours_are_ours(stream: DataFrame) -> None:
     with pytest.raises(sb.InvalidInput, match="come twice: value"):
         ask(stream.select("*", "value"))
-    with pytest.raises(sb.InvalidInput, match="are ours"):
+    with pytest.raises(sb.InvalidInput, match="are reserved"):
         ask(stream.withColumn("__skyband_score", sf.lit(1)))
 
 

@@ -38,5 +38,5 @@ def test_what_a_query_holds_is_read_from_its_checkpoint(spark: SparkSession, tmp
     assert pages.count() > 1
     with pytest.raises(sb.InvalidInput, match="no state of a query 'best'"):
         sb.read_state(spark, checkpoint, query="best")
-    with pytest.raises(sb.InvalidInput, match="not the checkpoint of a query"):
+    with pytest.raises(sb.InvalidInput, match="not the checkpoint of a Skyband query"):
         sb.read_state(spark, str(tmp_path / "input"))

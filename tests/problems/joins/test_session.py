@@ -348,7 +348,7 @@ def ask(**changed: Any) -> pa.Table:
         ({"group_by": "B.price"}, "Did you mean 'bidPrice'"),
         ({"aggregates": {"s": "SUM(A.ts + B.ts)"}}, "must be about columns of one input"),
         ({"aggregates": {"s": "MEDIAN(B.bidPrice)"}}, "is not one of Skyband's aggregates"),
-        ({"aggregates": {"s": "SUM(DISTINCT B.bidPrice)"}}, "a number, COUNT.DISTINCT x., but no sum and no mean"),
+        ({"aggregates": {"s": "SUM(DISTINCT B.bidPrice)"}}, "DISTINCT works only with COUNT"),
         ({"aggregates": {"s": "COUNT(DISTINCT B.bidPrice, B.ts)"}}, "DISTINCT takes one column, got 2"),
         ({"aggregates": {"s": "COUNT(DISTINCT B.bidPrice + 1)"}}, "DISTINCT takes a column"),
         ({"aggregates": {"s": "COUNT(DISTINCT B.prise)"}}, "No column 'prise'"),

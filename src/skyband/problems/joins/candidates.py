@@ -53,7 +53,7 @@ def candidates(spec: Spec, names: Sequence[str], inputs: Sequence[Statistics]) -
 
     return [
         with_statistics(_algorithm(plan, names), names, inputs)
-        for plan in costs.worth_considering(len(inputs), estimate, linear=True)
+        for plan in costs.worth_considering(len(inputs), estimate)
     ]
 
 

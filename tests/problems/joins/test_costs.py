@@ -13,9 +13,9 @@ import pytest
 import skyband as sb
 from skyband.core.plan import Plan as ChosenPlan
 from skyband.problems.joins import costs as join_costs
-from skyband.problems.joins.candidates import name_of
 from skyband.problems.joins.costs import Constants, Statistics, cost, enumerate_plans, groups_of, worth_considering
 from skyband.problems.joins.operator import Plan
+from skyband.problems.joins.planning import name_of
 from skyband.study.papers.tran_costs import Stream, Tuning, hashed, nested_loop, tuned
 
 PLANS = {"LAP": (False, False), "EAP10": (True, False), "EAP01": (False, True), "EAP11": (True, True)}

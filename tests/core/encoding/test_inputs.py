@@ -237,5 +237,5 @@ def test_a_reader_without_batches() -> None:
 def test_python_objects_in_a_polars_frame_are_refused(lazy: bool) -> None:
     """They came out as the bytes of their addresses."""
     frame = pl.DataFrame({"s": [1], "o": pl.Series([object()], dtype=pl.Object)})
-    with pytest.raises(sb.InvalidInput, match="Column 'o' has Python objects"):
+    with pytest.raises(sb.InvalidInput, match="Column 'o' contains Python objects"):
         sb.top_k(frame.lazy() if lazy else frame, k=1, by="s", window=sb.tumbling(1))

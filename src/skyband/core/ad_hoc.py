@@ -115,8 +115,11 @@ def _answer(n: int, columns: Columns) -> Answer:
 
 def top_many(operator: Operator[Any, Any, Any], k: Ints, size: Ints) -> tuple[Any, Ints]:
     """`AnswersMany.top_many` for any operator."""
-    if isinstance(operator, AnswersMany):
-        return operator.top_many(k, size)
+    return operator.top_many(k, size) if isinstance(operator, AnswersMany) else one_by_one(operator, k, size)
+
+
+def one_by_one(operator: Operator[Any, Any, Any], k: Ints, size: Ints) -> tuple[Any, Ints]:
+    """`AnswersMany.top_many` by asking `Operator.top` each question."""
     answers = [operator.top(int(a), None if b == NEXT_WINDOW else int(b)) for a, b in zip(k, size, strict=True)]
     ends = np.cumsum([0, *(len(answer.at) for answer in answers)])
     if not answers:

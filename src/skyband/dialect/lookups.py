@@ -15,8 +15,9 @@ from typing import cast
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.core.encoding.join_keys import common_key_type, is_key
 from skyband.core.encoding.output import free_name
+from skyband.core.encoding.schemas import is_key
+from skyband.core.encoding.value_types import common_key_type
 from skyband.dialect import text as texts
 from skyband.dialect.columns import Item, qualified
 from skyband.dialect.query_spec import Lookup

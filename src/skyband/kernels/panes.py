@@ -62,15 +62,6 @@ def last_window(shape, pane):
     return (pane >> 1) + shape.whole - 1 + (pane & 1)
 
 
-@kernel
-def all_within(values, limit):
-    """Are all these numbers between -limit and limit, both excluded?"""
-    beyond = 0
-    for j in range(len(values)):
-        beyond += (values[j] >= limit) | (values[j] <= -limit)
-    return beyond == 0
-
-
 @inlined
 def reaching(part, threshold):
     """How many of these scores reach the threshold. Callers pass a slice, so that the compiler knows that no index is

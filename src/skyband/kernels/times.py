@@ -1,4 +1,4 @@
-"""Loops over a column of times: are they in order, and which are so far ahead that they are probably wrong?"""
+"""Loops over a column of times: are they in order, within bounds, and not so far ahead that they are probably wrong?"""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ def ascends(values):
         if smaller:
             return False
     return True
+
+
+@kernel
+def all_within(values, limit):
+    """Are all these numbers between -limit and limit, both excluded?"""
+    beyond = 0
+    for j in range(len(values)):
+        beyond += (values[j] >= limit) | (values[j] <= -limit)
+    return beyond == 0
 
 
 # Two clocks: the largest time accepted, and the time of the row before if it was set aside.

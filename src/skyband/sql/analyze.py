@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.encoding.inputs import Held, Source, in_batches
+from skyband.core.encoding.inputs import HeldRows, Source, in_batches
 from skyband.core.explain import analyzed, explained
 from skyband.core.plan import Draft, Measured, Read
 from skyband.core.problem import Running
@@ -67,7 +67,7 @@ def _in_pieces(source: Source) -> Source:
         return source
     table = pa.Table.from_batches(in_batches(source.batches), source.schema)
     size = max(FEWEST_ROWS, -(-len(table) // PIECES))
-    return source._replace(batches=Held(table.to_batches(max_chunksize=size)))
+    return source._replace(batches=HeldRows(table.to_batches(max_chunksize=size)))
 
 
 def _measure(running: Running, spec: QuerySpec) -> Measured:

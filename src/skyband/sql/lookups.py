@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from skyband.core.encoding.groups import same_bits
 from skyband.core.encoding.inputs import Source, in_batches
-from skyband.core.encoding.join_keys import common_key_type
 from skyband.core.encoding.schemas import fitted, whole_batch
-from skyband.core.encoding.value_types import as_values
+from skyband.core.encoding.value_types import as_values, common_key_type
 from skyband.dialect.query_spec import Lookup
 from skyband.dialect.reading import quoted
 from skyband.errors import InvalidInput

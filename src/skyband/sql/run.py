@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from skyband.core.encoding.inputs import Held, Source, in_batches, read
+from skyband.core.encoding.inputs import HeldRows, Source, in_batches, read
 from skyband.core.problem import Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
@@ -137,4 +137,4 @@ def _cut(source: Source, batch_rows: int) -> Source:
     if not source.is_whole:
         return source
     table = pa.Table.from_batches(in_batches(source.batches), source.schema)
-    return source._replace(batches=Held(table.to_batches(max_chunksize=batch_rows)))
+    return source._replace(batches=HeldRows(table.to_batches(max_chunksize=batch_rows)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from skyband.core.encoding.inputs import Held, Source, in_batches
+from skyband.core.encoding.inputs import HeldRows, Source, in_batches
 from skyband.core.encoding.schemas import cast_batch, common_type
 from skyband.dialect.query_spec import Rows
 from skyband.dialect.resolving import plain_rows
@@ -119,7 +119,7 @@ def _here(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: pa.Sc
             for batch in in_batches(source.batches):
                 yield _converted(batch, schema)
 
-    return Source(schema, Held(batches()), is_whole=True, like=sources[0].like)
+    return Source(schema, HeldRows(batches()), is_whole=True, like=sources[0].like)
 
 
 def _in_spark(union: Union, data: Mapping[str, Any], schemas: Schemas, schema: pa.Schema) -> Any:

@@ -39,7 +39,7 @@ def measure(step: Callable[[str], None]) -> Constants:
         step(
             f"windows of {setting.windows[0]:,.0f} rows, groups {setting.groups}, selectivity {setting.selectivity[0]}"
         )
-        candidates = enumerate_plans(len(setting.rates), linear=True)
+        candidates = enumerate_plans(len(setting.rates))
         measured += measure_second(setting, candidates, FULL)
         features += [[cost(plan, setting.statistics(), one, slide=1.0) for one in ones] for plan in candidates]
     found = fit(np.array(features), 1e6 * np.array(measured))

@@ -58,7 +58,7 @@ def early_against_late(passes: int, say: Callable[[str], None]) -> Result:
     """The paper's default setting: the late plan against the best of the others."""
     effort = FULL if passes > 3 else QUICK
     say("the paper's setting")
-    candidates = enumerate_plans(2, linear=True)
+    candidates = enumerate_plans(2)
     measured = tran.measure_second(tran.TWO, candidates, effort)
     spent = dict(zip(map(tran.name_of, candidates), measured, strict=True))
     best = min(spent, key=lambda name: spent[name])

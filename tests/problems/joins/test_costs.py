@@ -13,9 +13,9 @@ import pytest
 import skyband as sb
 from skyband.core.plan import Plan as ChosenPlan
 from skyband.problems.joins import costs as join_costs
-from skyband.problems.joins.candidates import name_of
 from skyband.problems.joins.costs import Constants, Statistics, cost, enumerate_plans, groups_of, worth_considering
 from skyband.problems.joins.operator import Plan
+from skyband.problems.joins.planning import name_of
 from skyband.study.papers.tran_costs import Stream, Tuning, hashed, nested_loop, tuned
 
 PLANS = {"LAP": (False, False), "EAP10": (True, False), "EAP01": (False, True), "EAP11": (True, True)}
@@ -28,12 +28,13 @@ def constants_of(**given: float) -> Constants:
 
 
 def best(inputs: list[Statistics], constants: Constants, *, linear: bool, slide: float = 0.0) -> Plan:
-    """The cheapest of the plans that are worth considering."""
+    """The cheapest of the plans that are worth considering and can answer the query."""
 
     def estimate(plan: Plan) -> float:
         return cost(plan, inputs, constants, slide, linear=linear)
 
-    return min(worth_considering(len(inputs), estimate, linear=linear), key=estimate)
+    considered = worth_considering(len(inputs), estimate)
+    return min((plan for plan in considered if linear or not plan.multiply), key=estimate)
 
 
 def stream(groups: float, window: float = 2000) -> Stream:
@@ -78,8 +79,9 @@ def test_early_plans_stop_growing_with_the_window() -> None:
 
 
 def test_every_plan_is_enumerated_and_many_inputs_are_chosen_one_by_one() -> None:
-    assert len(enumerate_plans(3, linear=False)) == 8
-    assert len(enumerate_plans(3, linear=True)) == 9
+    plans = enumerate_plans(3)
+    assert len(set(plans)) == len(plans) == 9
+    assert [plan.multiply for plan in plans] == [False] * 8 + [True]
     constants = constants_of(late=100, early=200, match=50, visit=50)
     few, many = Statistics(10, 1000, 10, 10), Statistics(10, 1000, 1000, 1000)
     assert best([few, many], constants, linear=False).early == (True, False)
@@ -89,7 +91,7 @@ def test_every_plan_is_enumerated_and_many_inputs_are_chosen_one_by_one() -> Non
 def test_what_a_slide_gathers_is_joined_once() -> None:
     constants = constants_of(late=100, early=100, match=50, gather=10, touch=100)
     few = [Statistics(1000, 10_000, 10, 10)] * 2
-    multiply, early = enumerate_plans(2, linear=True)[-1], enumerate_plans(2, linear=True)[-2]
+    multiply, early = enumerate_plans(2)[-1], enumerate_plans(2)[-2]
     assert cost(multiply, few, constants, slide=1.0) < cost(early, few, constants, slide=1.0) / 5
     assert best(few, constants, linear=True, slide=1.0).multiply
     assert cost(multiply, few, constants) == cost(early, few, constants), "with each arrival there is nothing to gather"
@@ -104,7 +106,7 @@ def test_one_input_alone_is_added_to_its_groups_whatever_the_slide() -> None:
 def test_what_is_far_in_memory_is_dearer() -> None:
     """A join whose groups are many costs more for each match than one that matches as often and has few."""
     constants = constants_of(match=10, far_match=10, far=10)
-    plan = enumerate_plans(2, linear=True)[0]
+    plan = enumerate_plans(2)[0]
     few, many = ([Statistics.of(300, 5000, groups, 0.1)] * 2 for groups in (1, 1000))
     assert groups_of(few) == pytest.approx(1, rel=0.01)
     assert groups_of(many) > 100_000
@@ -250,7 +252,7 @@ def test_no_plan_is_chosen_before_a_window_has_closed(monkeypatch: pytest.Monkey
 
 
 def test_names_of_plans() -> None:
-    assert [name_of(plan, ("a", "b")) for plan in enumerate_plans(2, linear=True)] == [
+    assert [name_of(plan, ("a", "b")) for plan in enumerate_plans(2)] == [
         "late",
         "early:a",
         "early:b",

@@ -19,7 +19,7 @@ import skyband as sb
 from skyband.core.registry import every_algorithm_of
 from skyband.kernels.panes import shape_of
 from skyband.kernels.sieve import Sieve
-from skyband.problems.rows.drivers.growing import Growing
+from skyband.problems.rows.algorithm import Growing
 from skyband.problems.rows.operator import RowAlgorithm, Spec
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.int64()})

@@ -10,7 +10,7 @@ from skyband.core.emit import CHANGES, WINDOWS
 from skyband.core.operator import Answer
 from skyband.core.registry import every_algorithm_of
 from skyband.problems.rows.operator import Batch, Spec
-from skyband.study.baselines.rows.tma.kernels import GRID, WINDOW
+from skyband.study.baselines.rows.tma.kernels.steps import GRID, WINDOW
 from skyband.study.baselines.rows.tma.state import WholeWindow
 from skyband.windows import Ticks
 

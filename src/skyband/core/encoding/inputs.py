@@ -72,7 +72,7 @@ def common(likes: Sequence[Like]) -> Like:
 MapBatch = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
-class Held:
+class HeldRows:
     """Rows in memory, which can be read any number of times."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> None:
@@ -89,7 +89,7 @@ class Held:
         return (batch.column(name) for batch in self)
 
 
-class Scanned:
+class ScannedRows:
     """Rows of a pyarrow Dataset. It may be larger than memory, so each iteration reads it again."""
 
     def __init__(self, dataset: Any) -> None:
@@ -118,7 +118,7 @@ class Scanned:
         return f"this {type(self._dataset).__name__}"
 
 
-class Mapped:
+class MappedRows:
     """Rows made from others by a function of a batch, which may also leave rows out."""
 
     def __init__(self, rows: WholeRows, change: MapBatch, names: Mapping[str, str]) -> None:
@@ -134,7 +134,7 @@ class Mapped:
         return self._rows.column(self._names[name])
 
 
-WholeRows = Held | Scanned | Mapped
+WholeRows = HeldRows | ScannedRows | MappedRows
 
 
 class Source(NamedTuple):
@@ -150,7 +150,7 @@ class Source(NamedTuple):
         renames no column."""
         if isinstance(self.batches, WholeRows):
             called = {name: name for name in schema.names} if names is None else names
-            return self._replace(schema=schema, batches=Mapped(self.batches, change, called))
+            return self._replace(schema=schema, batches=MappedRows(self.batches, change, called))
         return self._replace(schema=schema, batches=map(change, in_batches(self.batches)))
 
     def plain(self) -> Source:
@@ -167,7 +167,7 @@ class Source(NamedTuple):
 
     def held(self) -> Source:
         """Keep the rows of a whole input in memory, so that it is read only once."""
-        return self._replace(batches=Held(self.batches)) if self.is_whole else self
+        return self._replace(batches=HeldRows(self.batches)) if self.is_whole else self
 
 
 def read(data: Any, known: pa.Schema | None = None) -> Source:
@@ -178,16 +178,16 @@ def read(data: Any, known: pa.Schema | None = None) -> Source:
     if isinstance(data, Source):
         return data
     if isinstance(data, (pa.Table, pa.RecordBatch)):
-        return Source(data.schema, Held([data]), is_whole=True)
+        return Source(data.schema, HeldRows([data]), is_whole=True)
     if isinstance(data, pa.RecordBatchReader):
         return Source(data.schema, data, is_whole=False)
     if is_pandas(data):
         table = from_pandas(data)
-        return Source(table.schema, Held([table]), is_whole=True, like=like_pandas(table))
+        return Source(table.schema, HeldRows([table]), is_whole=True, like=like_pandas(table))
     if is_a(data, "LazyFrame", "polars"):
         return read(from_lazy(data))._replace(like=Like("lazy polars"))
     if is_a(data, "Dataset", "pyarrow"):
-        return Source(data.schema, Scanned(data), is_whole=True)
+        return Source(data.schema, ScannedRows(data), is_whole=True)
     if is_a(data, "Scanner", "pyarrow"):
         return read(data.to_reader())
     if hasattr(data, "__arrow_c_stream__"):
@@ -195,7 +195,7 @@ def read(data: Any, known: pa.Schema | None = None) -> Source:
         if like.kind == "polars":
             check_polars(data)
         reader = _stream(data)
-        return Source(reader.schema, Held(reader), is_whole=True, like=like)
+        return Source(reader.schema, HeldRows(reader), is_whole=True, like=like)
     if isinstance(data, (list, tuple)):
         return _read_list(data, known)
     if isinstance(data, Iterator):
@@ -223,7 +223,7 @@ def _read_list(batches: Sequence[Any], known: pa.Schema | None) -> Source:
     schema = _schema_of(batches, "list", known)
     for batch in batches[1:]:
         check_same(batch.schema, schema)
-    return Source(schema, Held(batches), is_whole=True)
+    return Source(schema, HeldRows(batches), is_whole=True)
 
 
 def _read_iterator(batches: Iterator[Any], known: pa.Schema | None) -> Source:

@@ -230,14 +230,18 @@ def _type_of(name: str, schema: pa.Schema) -> str:
 def check_keys(names: tuple[str, ...], schema: pa.Schema, what: str = "per") -> None:
     """Raise unless each of these columns has a type that can be a key."""
     for name in names:
-        column_type = schema.field(name).type
-        inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
-        inner = inner.storage_type if _is_extension(inner) else inner
-        if not is_value(inner) or pa.types.is_float16(inner) or pa.types.is_null(inner):
+        if not is_key(column_type := schema.field(name).type):
             raise InvalidQuery(
                 f"{what}={name!r} is {column_type}, which cannot be a key. Possible: integers, float32, float64, "
                 "decimals, strings, binary, booleans, dates, times."
             )
+
+
+def is_key(column_type: pa.DataType) -> bool:
+    """Can rows be grouped and joined by a column of this type?"""
+    inner = column_type.value_type if pa.types.is_dictionary(column_type) else column_type
+    inner = inner.storage_type if _is_extension(inner) else inner
+    return is_value(inner) and not pa.types.is_float16(inner) and not pa.types.is_null(inner)
 
 
 def stored(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

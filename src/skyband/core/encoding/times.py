@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from skyband.core.operator import Ints
 from skyband.errors import InvalidInput, InvalidQuery
-from skyband.kernels.panes import all_within
-from skyband.kernels.times import NO_TIME, set_aside
+from skyband.kernels.times import NO_TIME, all_within, set_aside
 from skyband.windows import FOREVER, NEVER, Span, Ticks, parse_span, span_ticks, whole_number
 
 _NO_TIMES = np.empty(0, np.int64)

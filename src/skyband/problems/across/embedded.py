@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.encoding.inputs import Held, Source, common, in_batches, read
+from skyband.core.encoding.inputs import HeldRows, Source, common, in_batches, read
 from skyband.core.encoding.output import free_name
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Codes
@@ -95,5 +95,5 @@ def _sorted(sources: list[Source], window: Window) -> Iterator[tuple[pa.RecordBa
         for stream, source in enumerate(sources)
         for batch in in_batches(source.batches)
     )
-    for batch in ordered(Source(schema.append(number), Held(rows), is_whole=True), window):
+    for batch in ordered(Source(schema.append(number), HeldRows(rows), is_whole=True), window):
         yield batch.select(schema.names), batch.column(number.name).to_numpy()

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skyband.core.encoding.join_keys import common_key_type, is_key, plain_type
 from skyband.core.encoding.output import free_name
+from skyband.core.encoding.schemas import is_key
+from skyband.core.encoding.value_types import common_key_type
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.expressions import functions
 from skyband.expressions.aggregates import COUNT_DISTINCT, Aggregate, Argument, Name, bind_argument, bind_filter
@@ -284,7 +285,7 @@ def _check_keys(source: BoundInput) -> None:
         kind = source.schema.field(column).type
         if not is_key(kind):
             raise InvalidQuery(
-                f"{source.name}.{column} is {plain_type(kind)}, which can neither be joined, nor grouped by, nor "
+                f"{source.name}.{column} is {kind}, which can neither be joined, nor grouped by, nor "
                 "counted with DISTINCT. Possible: numbers, strings, binary, booleans, dates, times."
             )
 

@@ -109,10 +109,10 @@ class Constants:
     far_match: float  # the same for a match and its group
 
 
-def enumerate_plans(inputs: int, *, linear: bool) -> list[Plan]:
-    """All plans by Rule 1, the late one first, and the one that multiplies where it can."""
-    found = [Plan(tuple(bool(bits >> i & 1) for i in range(inputs))) for bits in range(2**inputs)]
-    return found + ([Plan((True,) * inputs, multiply=True)] if linear else [])
+def enumerate_plans(inputs: int) -> list[Plan]:
+    """All plans by Rule 1, the late one first, and then the one that multiplies."""
+    by_rule = [Plan(tuple(bool(bits >> i & 1) for i in range(inputs))) for bits in range(2**inputs)]
+    return [*by_rule, Plan((True,) * inputs, multiply=True)]
 
 
 def cost(
@@ -169,16 +169,16 @@ def assumed(spec: Spec, rows: float = ASSUMED_ROWS) -> list[Statistics]:
     return [Statistics(0.0 if each.relation else ASSUMED_RATE, rows, rows / 10, rows / 20) for each in spec.inputs]
 
 
-def worth_considering(inputs: int, estimate: Callable[[Plan], float], *, linear: bool) -> list[Plan]:
+def worth_considering(inputs: int, estimate: Callable[[Plan], float]) -> list[Plan]:
     """All plans. For many inputs, only those that result from making one input after another early, the best first."""
     if inputs <= MOST_ENUMERATED:
-        return enumerate_plans(inputs, linear=linear)
+        return enumerate_plans(inputs)
     found = [Plan((False,) * inputs)]
     while not all(found[-1].early):
         early = found[-1].early
         more = [Plan((*early[:i], True, *early[i + 1 :])) for i in range(inputs) if not early[i]]
         found.append(min(more, key=estimate))
-    return found + ([Plan((True,) * inputs, multiply=True)] if linear else [])
+    return [*found, Plan((True,) * inputs, multiply=True)]
 
 
 _file = cost_files.File(

@@ -1,20 +1,26 @@
-"""Chooses the plan of a join, by the paper's cost functions with measured constants."""
+"""Chooses the plan of a join, by the paper's cost functions with measured constants.
+
+A plan has a name: "late", "early:a,b", "multiply" or that of any other algorithm of the problem. `find` reads what a
+user writes as `plan=`; `candidates` lists what the chooser chooses from. Both give algorithms of the registry, with the
+inputs that are early bound to them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from skyband.core import registry
 from skyband.core.chooser import Chooser, WindowRows
 from skyband.core.emit import code_of
 from skyband.core.plan import Plan as ChosenPlan
 from skyband.errors import InvalidQuery
-from skyband.problems.joins.algorithms.plans import MULTIPLY
-from skyband.problems.joins.candidates import candidates, find, find_for, with_statistics
+from skyband.problems.joins.algorithms.plans import EARLY, LATE, MULTIPLY
 from skyband.problems.joins.columns import BoundJoin
-from skyband.problems.joins.costs import Statistics, assumed
-from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinOperator, Spec
+from skyband.problems.joins.costs import Statistics, assumed, expected_ns, worth_considering
+from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinAlgorithm, JoinOperator, Plan, Spec
 from skyband.problems.joins.query import JoinAggregate, Relation
 from skyband.windows import FOREVER
 
@@ -121,6 +127,84 @@ def _shape(query: JoinAggregate) -> Spec:
     inputs = tuple(Input(1, relation=isinstance(given, Relation)) for _, given in query.inputs)
     aggregates = tuple(Aggregate(FUNCTIONS[each.function]) for _, each in query.parsed_aggregates())
     return Spec(inputs, aggregates, int(query.every is not None))
+
+
+# -- plans by name -----------------------------------------------------------------------------------------------------
+
+
+def find(text: str, names: Sequence[str]) -> JoinAlgorithm:
+    """Find the algorithm that a user names, for a join whose inputs have these names."""
+    kind, colon, of = text.partition(":")
+    chosen = [word.strip() for word in of.split(",") if word.strip()]
+    for each in chosen:
+        if each not in names:
+            raise InvalidQuery(f"plan={text!r} names no input: {each!r}. Inputs: {', '.join(names)}.")
+    if kind.strip() == EARLY:
+        return _algorithm_of(Plan(tuple(not chosen or name in chosen for name in names)), names)
+    asked = kind.partition("(")[0].strip()
+    known = asked in registry.algorithms_of("joins") or asked in registry.baselines_of("joins")
+    if colon or not known:
+        possible = [f"{each}:{','.join(names)}" if each == EARLY else each for each in registry.algorithms_of("joins")]
+        raise InvalidQuery(f"No plan {text!r}. There are: {', '.join(possible)}.")
+    return registry.find(text, "joins")
+
+
+def find_for(text: str, names: Sequence[str], spec: Spec) -> JoinAlgorithm:
+    """Find the algorithm that a user names; raises if it cannot answer the query."""
+    algorithm = find(text, names)
+    if refused := algorithm.refuses(spec):
+        able = [name for name, each in registry.algorithms_of("joins").items() if each.refuses(spec) is None]
+        possible = ", ".join(f"{name}:…" if name == EARLY else name for name in able)
+        raise InvalidQuery(f"plan={text!r} cannot answer this: {refused}. Possible here: {possible}.")
+    return algorithm
+
+
+def candidates(spec: Spec, names: Sequence[str], inputs: Sequence[Statistics]) -> list[JoinAlgorithm]:
+    """All plans that are worth considering for inputs with these statistics. Some may refuse the query."""
+
+    def estimate(plan: Plan) -> float:
+        return expected_ns(plan, spec, inputs)
+
+    return [
+        with_statistics(_algorithm_of(plan, names), names, inputs) for plan in worth_considering(len(inputs), estimate)
+    ]
+
+
+def with_statistics(algorithm: JoinAlgorithm, names: Sequence[str], inputs: Sequence[Statistics]) -> JoinAlgorithm:
+    """Give an algorithm the rows and costs to expect with these statistics."""
+    rows = sum(each.rows for each in inputs)
+    found = replace(algorithm, expected_rows=lambda spec, _: rows)
+    known = _plan_named(algorithm.name, names)
+    if known is None:
+        return found
+    return replace(found, expected_ns=lambda spec, _: expected_ns(known, spec, inputs))
+
+
+def name_of(plan: Plan, names: Sequence[str]) -> str:
+    """The name by which users know a plan, for inputs with these names."""
+    if plan.multiply:
+        return MULTIPLY
+    early = [name for name, is_early in zip(names, plan.early, strict=True) if is_early]
+    return f"{EARLY}:{','.join(early)}" if early else LATE
+
+
+def _plan_named(name: str, names: Sequence[str]) -> Plan | None:
+    """The inverse of `name_of`; None if the name is none of the paper's plans."""
+    kind, _, of = name.partition(":")
+    if kind == EARLY:
+        return Plan(tuple(each in of.split(",") for each in names))
+    if kind in (LATE, MULTIPLY):
+        return Plan(tuple(kind == MULTIPLY for _ in names), multiply=kind == MULTIPLY)
+    return None
+
+
+def _algorithm_of(plan: Plan, names: Sequence[str]) -> JoinAlgorithm:
+    name, among = name_of(plan, names), registry.algorithms_of("joins")
+    if name in among:
+        return among[name]
+    early = among[EARLY]
+    which = sum(1 << i for i, is_early in enumerate(plan.early) if is_early)
+    return replace(early, name=name, open=partial(early.open, inputs=which))
 
 
 def open_plan(name: str, query: JoinAggregate, spec: Spec, **options: int) -> JoinOperator:

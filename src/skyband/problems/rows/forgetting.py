@@ -19,7 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyband.core.encoding.groups import Codes, GroupCodes
+from skyband.core.encoding.groups import Codes, GroupCodes, is_whole
+from skyband.core.encoding.times import ticks_of
 from skyband.core.operator import Ints
 from skyband.core.validation import Saved
 from skyband.errors import InvalidQuery
@@ -37,7 +38,7 @@ class Forgetting:
     def __init__(self, after: Any, window: Window, schema: pa.Schema) -> None:
         self._column = window.order
         measured = None if window.order is None else schema.field(window.order).type
-        if measured is not None and not (pa.types.is_timestamp(measured) or _is_int64(measured)):
+        if measured is not None and not is_whole(measured):
             raise InvalidQuery(
                 f"forget_after={after!r} measures order={window.order!r}, which is {measured}. It can measure a column "
                 "of timestamps or of whole numbers, except uint64, or count arrivals if the window names no order."
@@ -112,14 +113,9 @@ class Forgetting:
     def _measure(self, batch: pa.RecordBatch, first: int) -> Ints:
         if self._column is None:
             return np.arange(first, first + batch.num_rows, dtype=np.int64)
-        column = batch.column(self._column)
-        numbers = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column.cast(pa.int64())
-        measured: Ints = pc.fill_null(numbers, UNKNOWN).to_numpy(zero_copy_only=False)
+        ticks = ticks_of(batch.column(self._column), self._column)
+        measured: Ints = pc.fill_null(ticks, UNKNOWN).to_numpy(zero_copy_only=False)
         return measured
-
-
-def _is_int64(column_type: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(column_type)) and column_type != pa.uint64()
 
 
 @kernel

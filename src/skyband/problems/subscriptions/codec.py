@@ -1,4 +1,4 @@
-"""Rows and queries in the numbers that a score reads, and the best rows of each query as the table a user sees."""
+"""Turns rows and queries into the numbers that a score reads, and answers into the table that a user sees."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ KINDS = f"{', '.join(ADDS)}, {', '.join(REMOVES)} or {', '.join(PASSED_OVER)}"
 
 
 def row_score_type(query: TopKForEach, schema: pa.Schema) -> pa.DataType:
-    """Of a score that is a column of the row its own type, of all others float64."""
+    """The type of the score column: that of the row's column if the score is just a column, else float64."""
     return schema.field(query.by).type if query.by in schema.names else pa.float64()
 
 
 def kept_schema(query: TopKForEach, schema: pa.Schema) -> pa.Schema:
-    """The columns of rows that answers show. A score by its plain name is not repeated."""
+    """The row columns that answers show. A column that is itself the score is not shown twice."""
     return pa.schema([field for field in schema if field.name != query.by])
 
 
 def output_of(query: TopKForEach, schema: pa.Schema, emit: str) -> OutputSchema:
-    """How the output of `query` over rows of `schema` looks: behind the queries' key columns as that of `top_k`."""
+    """The output columns of `query` over rows of `schema`: the queries' key columns, then the columns of `top_k`."""
     return OutputSchema.of(
         emit,
         measured_type(query.window.on, schema),
@@ -58,7 +58,7 @@ def output_of(query: TopKForEach, schema: pa.Schema, emit: str) -> OutputSchema:
 
 
 class SubscriptionsCodec(Codec[Batch, Answer]):
-    """Subscriptions over rows of one schema. It knows which there are now, and what the score reads of each."""
+    """The codec of subscriptions over rows of one schema. It keeps the queries, and what the score reads of them."""
 
     query: TopKForEach
     holds_window = True
@@ -83,8 +83,8 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         self._keys = GroupCodes(self._keys_schema)
         self.sizes: Ints = np.empty(0, np.int64)  # how far each query looks back, in ticks
         self._compared = Compared()
-        self._of_queries = np.empty((len(score.compared_parameters), 0))  # the numbers of their values, by query
-        self.refused = 0  # changes of queries that could not be taken
+        self._of_queries = np.empty((len(score.compared_parameters), 0))  # the numbers of their values
+        self.refused = 0  # how many changes of queries could not be applied
 
     def choose(self, saved: str | None) -> Plan:
         if saved is not None:
@@ -102,15 +102,15 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
 
     @property
     def keys(self) -> pa.Table:
-        """The keys of the queries there are, in the order in which they came."""
+        """The keys of the current queries, in the order in which they were added."""
         return self._keys.keys
 
     def queries_in(self, table: pa.Table) -> pa.RecordBatch:
-        """The columns of queries, one a row."""
+        """The query columns of a table with one query per row."""
         return plain_batch(whole_batch(fitted(table, self.query.queries.schema)), self._queries_schema)
 
     def keys_in(self, keys: Any) -> pa.Table:
-        """The key columns of a table or, if there is one such column, of a list."""
+        """The keys in a table or, if there is one key column, in a list of its values."""
         names = list(self.query.key)
         if isinstance(keys, (list, tuple)) and len(names) == 1:
             field = self._keys_schema.field(names[0])
@@ -124,7 +124,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         return table.select(names).cast(self._keys_schema)
 
     def find(self, queries: pa.Table | pa.RecordBatch) -> Ints:
-        """The numbers of these queries, by their key columns; -1 of those that there are not."""
+        """Look queries up by their key columns: their numbers, and -1 for those that do not exist."""
         keys = queries.select(self._keys_schema.names)
         known, before = self._keys.keys, len(self._keys)
         numbers = self._keys.encode(whole_batch(keys) if isinstance(keys, pa.Table) else keys).astype(np.int64)
@@ -134,13 +134,13 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         return numbers
 
     def last_of_each(self, queries: pa.RecordBatch) -> Ints:
-        """Of rows with the same key the last, ascending."""
+        """The last row of each key, as ascending row numbers."""
         codes = GroupCodes(self._keys_schema).encode(queries.select(self._keys_schema.names))
         last = dict(zip(codes.tolist(), range(len(codes)), strict=True))
         return np.array(sorted(last.values()), np.int64)
 
     def add(self, batch: pa.RecordBatch, numbers: Queries, backfill: bool) -> Answer:
-        """Begin with more queries; what they show at once. A `SkybandError` leaves all as it was."""
+        """Add queries and return their first answers. If it raises a `SkybandError`, nothing has changed."""
         before, known, of_queries = len(self._keys), self._keys.keys, self._of_queries
         try:
             codes = self._keys.encode(batch)
@@ -159,7 +159,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         return answer
 
     def _with_parameters(self, queries: Queries, batch: pa.RecordBatch, backfill: bool) -> Queries:
-        """The same with what the score reads of each."""
+        """Add the parameters that the score reads of each query."""
         score, parameters = self._score, []
         for name in score.parameters:
             values = batch.column(name)
@@ -172,8 +172,8 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         found = np.array(parameters).reshape(len(parameters), batch.num_rows)
         compared = [score.parameters.index(name) for name in score.compared_parameters]
         self._of_queries = np.concatenate([self._of_queries, found[compared]], axis=1)
-        if backfill and isinstance(self._operator, Thresholds):  # others do not keep them
-            # Rows that came before a value was a query's had another number, that of all values that no query has.
+        if backfill and isinstance(self._operator, Thresholds):  # other operators do not keep rows for backfill
+            # Rows that arrived before any query had their value were given the number OTHER: number them again.
             held = self._operator.held()
             rows = self._rows.take(held)
             for name in score.compared_columns:
@@ -182,7 +182,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         return queries._replace(parameters=found)
 
     def remove(self, gone: Ints) -> None:
-        """Forget the queries with these numbers."""
+        """Remove the queries with these numbers."""
         kept = np.setdiff1d(np.arange(len(self._keys)), gone)
         self._operator.compact(kept)
         self._keys.keep(kept)
@@ -190,13 +190,13 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         self._compared.keep(self._of_queries)
 
     def forget_rows(self) -> None:
-        """Forget the window's rows if there is no query, and those that come see only what comes after them."""
+        """Drop the window's rows if there is no query, and new queries see only later rows."""
         if not len(self._keys) and not self.query.backfill and isinstance(self._operator, Thresholds):
             self._operator.forget_rows()
             self._rows.keep(self._operator.held())
 
     def refusals(self, batch: pa.RecordBatch, kinds: npt.NDArray[Any]) -> dict[int, SkybandError]:
-        """The changes that cannot be taken, by their number, and why."""
+        """The changes that cannot be applied: by their number, the error that says why."""
         refused: dict[int, SkybandError] = {}
         for i, kind in enumerate(kinds):
             if kind not in (*ADDS, *REMOVES, *PASSED_OVER):
@@ -213,7 +213,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         return refused
 
     def in_numbers(self, batch: pa.RecordBatch) -> Queries:
-        """All but what the score reads of each. Raises for one that cannot be."""
+        """The queries in numbers, still without the parameters of the score. Raises if one of them is invalid."""
         n = batch.num_rows
         k = self.query.k
         ks = _whole(batch, subscriptions.parameter(k, "k"), "k") if isinstance(k, str) else np.full(n, k, np.int64)
@@ -246,7 +246,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         return Queries(ks, sizes, slides, _NO_PARAMETERS)
 
     def _spans(self, batch: pa.RecordBatch, name: str, what: str) -> Ints:
-        """In ticks."""
+        """The window sizes or slides in the column `name`, in ticks."""
         column = batch.column(name)
         if column.null_count:
             raise InvalidQuery(f"{what}=q.{name} must have a value for each query; one is null.")
@@ -273,7 +273,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         return Batch(numbers, time, first)
 
     def _columns(self, batch: pa.RecordBatch) -> Floats:
-        """What the score reads of rows, by column."""
+        """The numbers that the score reads of rows, by column."""
         columns = np.empty((len(self._score.columns), batch.num_rows))
         for i, name in enumerate(self._score.columns):
             values = batch.column(name)
@@ -313,7 +313,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
         return self._scores.column(score)
 
     def check_question(self, k: int | None, ticks: int | None, size: Span | None) -> int:
-        """Each query is asked up to its own k and size."""
+        """Raise unless the question makes sense. A query answers at most its own k rows of at most its own window."""
         if k is not None and k < 1:
             raise InvalidQuery(f"k must be a whole number, at least 1, got {k!r}.")
         if ticks is not None and self.window.endless:
@@ -323,7 +323,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
     # -- what it remembers -------------------------------------------------------------------------------------------
 
     def counts(self) -> dict[str, int]:
-        """A row may be worth something to one query and nothing to another, so none is counted as unranked."""
+        """No row is counted as unranked: one query may give a row a score where another gives it none."""
         return {"groups": len(self._keys), "queries_refused": self.refused}
 
     def state(self) -> Part:
@@ -357,7 +357,7 @@ class SubscriptionsCodec(Codec[Batch, Answer]):
 
 
 def _given_score(query: TopKForEach, schema: pa.Schema) -> str | None:
-    """The column of 64-bit numbers or decimals that is the score, if it is nothing else: then it is ranked by keys."""
+    """The column of 64-bit integers or decimals that is itself the score: it is ranked by keys, not as floats."""
     if query.by not in schema.names or not is_wide(schema.field(query.by).type):
         return None
     read = () if query.where is None else subscriptions.columns_read(query.where)

@@ -1,7 +1,7 @@
-"""Numbers for values that rows and queries are compared by: equal numbers for equal values.
+"""Numbers the values in which rows and queries are compared: equal values get equal numbers.
 
-Only values that queries have are given a number, so there are no more than that; all other values of rows are OTHER.
-Whole numbers that float64 holds stand for themselves.
+Only values that occur in queries are numbered; every other value of a row gets the number OTHER. Whole numbers that
+float64 holds exactly stand for themselves.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 from skyband.core.operator import Floats
 from skyband.expressions import as_floats
 
-_TABLE: Final = "compared "  # how the tables of a snapshot are called, before the type of the values
-OTHER: Final = -0.5  # as a number: equal to that of no query
+_TABLE: Final = "compared "  # the tables of a snapshot are named so, followed by the type of the values
+OTHER: Final = -0.5  # the number of values that no query has
 EXACT: Final = 2**53  # float64 holds every whole number up to here
-# Added to the numbers of whole numbers beyond: no whole number is equal to one of these.
+# Added to the numbers of whole numbers beyond EXACT, so that they equal no whole number that stands for itself.
 _BEYOND: Final = 0.5
 
 
 class Compared:
-    """The numbers of values. A number is never given again once the last query with its value has gone."""
+    """The numbers of values. The number of a value whose last query was removed is never used again."""
 
     def __init__(self) -> None:
         self._values: dict[str, pa.Array] = {}  # by type
@@ -32,7 +32,7 @@ class Compared:
         self._next = 0
 
     def of_queries(self, column: pa.Array) -> tuple[Floats, bool]:
-        """The numbers of queries' values, NaN for null; and whether a value is new."""
+        """The numbers of queries' values, NaN for null; and whether any of the values is new."""
         before = self._next
         numbers = _numbers(column, self._learned)
         return numbers, self._next > before
@@ -42,7 +42,7 @@ class Compared:
         return _numbers(column, self._found)
 
     def _learned(self, column: pa.Array) -> Floats:
-        """The numbers of values, none of them null; new values are given the next numbers."""
+        """The numbers of values, none of them null. New values are given the next numbers."""
         kind = str(column.type)
         known = self._values.setdefault(kind, pa.array([], column.type))
         self._numbers.setdefault(kind, np.empty(0))
@@ -56,23 +56,23 @@ class Compared:
         return self._found(column)
 
     def _found(self, column: pa.Array) -> Floats:
-        """The numbers of values, none of them null."""
+        """The numbers of values, none of them null; OTHER for values that have no number."""
         kind = str(column.type)
         if kind not in self._values:
             return np.full(len(column), OTHER)
         at = pc.fill_null(pc.index_in(column, value_set=self._values[kind]), -1).to_numpy(zero_copy_only=False)
-        found: Floats = np.append(self._numbers[kind], OTHER)[at]  # the last one is at -1, too
+        found: Floats = np.append(self._numbers[kind], OTHER)[at]  # an index of -1 finds OTHER
         return found
 
     def keep(self, used: Floats) -> None:
-        """Forget all values but those with these numbers."""
+        """Keep the values with these numbers, and forget all others."""
         for kind, numbers in self._numbers.items():
             kept = np.isin(numbers, used)
             self._values[kind] = self._values[kind].filter(pa.array(kept))
             self._numbers[kind] = numbers[kept]
 
     def tables(self) -> dict[str, pa.Table]:
-        """All of it, for a snapshot."""
+        """All values and their numbers as tables, for a snapshot."""
         return {
             f"{_TABLE}{kind}": pa.table({"value": values, "number": self._numbers[kind]})
             for kind, values in self._values.items()
@@ -89,12 +89,12 @@ class Compared:
 
     @property
     def following(self) -> int:
-        """The next number."""
+        """The number that the next new value gets."""
         return self._next
 
 
 def _numbers(column: pa.Array, look_up: Callable[[pa.Array], Floats]) -> Floats:
-    """The numbers of values, NaN for null. Those that stand for themselves are not looked up."""
+    """The numbers of values, NaN for null. Values that stand for themselves are not looked up."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_integer(column.type):
@@ -113,7 +113,7 @@ def _numbers_of_whole(column: pa.Array, look_up: Callable[[pa.Array], Floats]) -
         return found
     found = found.copy()
     values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
-    # One type for each sign: an int64 and a uint64 may be equal.
+    # An int64 and a uint64 may be equal, so each sign has one type.
     for beyond, kind in ((values > EXACT, pa.uint64()), (values < -EXACT, pa.int64())):
         if beyond.any():
             found[beyond] = look_up(pa.array(values[beyond]).cast(kind))

@@ -1,6 +1,6 @@
-"""What a row costs the algorithms for subscriptions, piece by piece: the planner adds the pieces up.
+"""What a row costs the algorithms for subscriptions, step by step. The planner adds the steps up.
 
-The figures come with the package, and `skyband calibrate --subscriptions` measures them on this machine.
+The package comes with figures; `skyband calibrate --subscriptions` measures them on this machine.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Final
 from skyband.core import cost_files
 
 PIECES: Final = {
-    "score": "for a row and a query",
-    "score_column": "and for each column that the score reads",
+    "score": "to score a row for a query",
+    "score_column": "… and for each column that the score reads",
     "lay": "to put a row into its box",
-    "lay_column": "and for each column",
-    "bound": "for a row and a query: boxes that are passed over",
+    "lay_column": "… and for each column",
+    "bound": "for a row and a query: to pass over boxes",
     "met": "for a row and each query that it meets in its cell",
-    "drawn": "for a row and a query: the grid, which is made anew now and then",
-    "listed": "for a row that comes into a query's list, and goes",
+    "drawn": "for a row and a query: to draw the grid again now and then",
+    "listed": "to put a row into a query's list, and to remove it",
     "shared": "to put a row into the band of all queries",
-    "score_group": "or into that of the queries that see it",
+    "score_group": "… or into the band of the queries that see it",
 }
 
 
 @dataclass(frozen=True)
 class SubscriptionCosts:
-    """Nanoseconds for each of PIECES."""
+    """How many nanoseconds each of PIECES takes on a machine."""
 
     machine: str
     ns: Mapping[str, float]

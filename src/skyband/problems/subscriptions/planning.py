@@ -1,4 +1,4 @@
-"""Which algorithm answers subscriptions, why, and what it will hold and cost."""
+"""Chooses the algorithm that answers subscriptions, and says why, and what it will hold and cost."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from skyband.problems.subscriptions.operator import Spec
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.windows import Ticks
 
-ASSUMED_WINDOW_ROWS: Final = 10_000  # of a window by value, when nobody says how many rows it holds
-ASSUMED_K: Final = 10  # where it is a column
-ASSUMED_QUERIES: Final = 1_000  # where they are still to come
+ASSUMED_WINDOW_ROWS: Final = 10_000  # the rows of a window by value, if the user does not say how many it holds
+ASSUMED_K: Final = 10  # the k of a query, if a column says it
+ASSUMED_QUERIES: Final = 1_000  # the number of queries, if they are a stream
 
-BLOCK_ROWS: Final = 5_000  # that are put into boxes together
-LOOKED_UP: Final = 3  # times a comparison with a threshold: to find out who sees a row
-SHARING: Final = 4  # queries with the same score, on average, before these share a skyband
+BLOCK_ROWS: Final = 5_000  # so many rows are put into boxes together
+LOOKED_UP: Final = 3  # to look up who sees a row takes so many times as long as to compare it with a threshold
+SHARING: Final = 4  # a skyband is shared if at least so many queries, on average, have the same score
 
 
 def specify(query: TopKForEach, schema: pa.Schema, scoring: Scoring, *, external_clock: bool = False) -> Spec:
-    """`query` over rows of `schema`, in numbers."""
+    """The spec of `query` over rows of `schema`."""
     ticks = query.window.ticks(schema, query.lateness)
     return in_numbers(query, ticks.with_outside_watermark() if external_clock else ticks, scoring)
 
 
 def in_numbers(query: TopKForEach, ticks: Ticks, scoring: Scoring) -> Spec:
-    """The same, where window and score are known."""
+    """The spec of `query`, given its window in ticks and its compiled score."""
     k = None if isinstance(query.k, str) else query.k
     return Spec(ticks, scoring, code_of(query.emit), k, query.backfill, query.every is not None)
 
@@ -55,9 +55,9 @@ def plan(
     window_rows: float | None = None,
     score_groups: int = 0,
 ) -> Plan:
-    """The algorithm asked for by name, or else the one whose rows cost least.
+    """Plan the named algorithm or, without a name, the one whose rows cost least.
 
-    `score_groups`: how many of the queries ask for different scores; 0: it is not known, so all of them.
+    `score_groups` says how many different scores the queries ask for; 0: unknown, so each query has its own.
     """
     window = WindowRows.of(spec.window, window_rows, ASSUMED_WINDOW_ROWS)
     queries, k = queries or ASSUMED_QUERIES, spec.k or ASSUMED_K
@@ -87,7 +87,7 @@ _REASONS: Final = {
 
 
 def _shared(spec: Spec, score_groups: int) -> str:
-    """Which queries are answered from one skyband."""
+    """Say which queries are answered from one skyband."""
     score = spec.scoring.score
     if score.seen_by:
         names = dict.fromkeys(score.columns[column] for column, _ in score.seen_by)
@@ -99,26 +99,26 @@ def _shared(spec: Spec, score_groups: int) -> str:
 
 
 def _held(k: int, score_groups: int, rows: float) -> float:
-    """The rows of a window in the skybands of so many score groups, each as large; 0: it is not known, so one."""
+    """How many rows of a window the skybands hold, one for each of so many equal score groups; 0: unknown, so one."""
     score_groups = max(1, score_groups)
     return min(rows, score_groups * k * (1 + math.log(max(1.0, rows / score_groups / k))))
 
 
 def _own_scores(name: str, spec: Spec, queries: int, score_groups: int) -> str | None:
-    """Why a skyband is not shared, although it could be."""
+    """Say why queries do not share a skyband, although they could."""
     if name != shared.NAME or spec.scoring.score.is_common or 0 < SHARING * score_groups <= queries:
         return None
     return "each query has its own score"
 
 
 def score_groups_of(queries: pa.Table, score: QueryScore) -> int:
-    """How many of the queries ask for different scores."""
+    """How many different scores the queries ask for."""
     names = list(dict.fromkeys(score.parameters))
     return len(queries.select(names).group_by(names).aggregate([])) if names else 1
 
 
 def _cost(name: str, spec: Spec, queries: int, score_groups: int, k: int, rows: float) -> float:
-    """What a row costs. Of a list's share of all rows follows how far a query sees, if rows are spread evenly."""
+    """What a row costs. A list's share of all rows says how far a query sees, if rows are spread evenly."""
     costs = known_subscription_costs()
     score = spec.scoring.score
     columns = max(1, len(score.columns))
@@ -127,7 +127,7 @@ def _cost(name: str, spec: Spec, queries: int, score_groups: int, k: int, rows: 
         return queries * (costs.score(columns) + ns["listed"] * share)
     if name == shared_score.NAME:
         looked_up = LOOKED_UP * costs.score(1) if score.seen_by else 0.0
-        kept = costs.lay(columns) / 2  # in order of arrival, which is about as much less
+        kept = costs.lay(columns) / 2  # keeping rows in order of arrival costs about half of laying them into boxes
         return costs.score(columns) + looked_up + kept + queries * (ns["bound"] + ns["listed"] * share)
     if name == shared.NAME:
         if score.seen_by:
@@ -143,12 +143,12 @@ def _cost(name: str, spec: Spec, queries: int, score_groups: int, k: int, rows: 
 
 
 def listed_share(k: int, rows: float) -> float:
-    """The share of all rows that come into a query's list."""
+    """The share of all rows that enter a query's list."""
     return min(1.0, float(listed(np.array(k))) / rows)
 
 
 def seen_in_boxes(share: float, columns: int) -> float:
-    """The share of rows that are in boxes in which a query finds something."""
+    """The share of rows that lie in boxes in which a query finds something."""
     split = min(columns, BOX_SPLIT)
     return _seen((BOX_ROWS / BLOCK_ROWS) ** (1 / split), share, columns, split)
 
@@ -159,6 +159,6 @@ def met_in_cells(share: float, columns: int) -> float:
 
 
 def _seen(side: float, share: float, columns: int, split: int) -> float:
-    """The share of boxes of that side in which a query finds something, if its list has that share of all rows."""
+    """The share of boxes with this side in which a query finds something, if its list has this share of all rows."""
     ball = math.pi ** (columns / 2) / math.gamma(columns / 2 + 1)
     return min(1.0, side + 2 * (share / ball) ** (1 / columns)) ** split

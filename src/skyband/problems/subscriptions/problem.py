@@ -1,6 +1,7 @@
-"""The best rows of a window for each subscription, and subscriptions come and go: `sb.TopKForEach`.
+"""The best rows of a window for each subscription, where subscriptions come and go: `sb.TopKForEach`.
 
-SELECT price FROM trades t [WINDOW 1000 ROWS], people q WHERE t.symbol = q.symbol ORDER BY price DESC LIMIT 3 BY q.id
+SELECT price FROM trades t [WINDOW 1000 ROWS], people q WHERE t.symbol = q.symbol
+ORDER BY price DESC LIMIT 3 BY q.id
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
         return f"the {rows}, once for all, and a list somewhat longer than k for each query"
 
     def choose(self, query: TopKForEach, draft: Draft) -> Plan:
-        if draft.schema is None:  # then columns are taken to be numbers
+        if draft.schema is None:  # without a schema, all columns are taken to be numbers
             score = subscriptions.outline(query.score, query.ascending)
         else:
             schemas = plain_schema(draft.schema), plain_schema(query.queries.schema)
@@ -61,7 +62,7 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
         if by_its_rows(ticks) and (by := subscriptions.equalities(query.where)):
             asked = ", ".join(f"q.{name}" for _, name in by)
             return Distribution(True, f"over buckets by {asked}: a row goes to the queries that ask for its value")
-        if by_its_rows(ticks) and len(query.queries):  # else they are a stream, and there are none yet
+        if by_its_rows(ticks) and len(query.queries):  # a stream of queries has none yet
             why = "over buckets by query: each bucket gets the rows of a pane that its queries may show"
             return Distribution(True, why)
         return Distribution(True, "over buckets by query: each bucket gets every row")
@@ -73,7 +74,7 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
         return SubscriptionsCodec(query, schema)
 
     def run_on_spark(self, data: Any, query: TopKForEach, given: Any = None) -> Any:
-        """`given` is a DataFrame of queries in place of those of `query`; a streaming one has their changes."""
+        """Run `query` over the DataFrame `data`. `given`: a DataFrame of queries, or a stream of their changes."""
         from skyband.problems.subscriptions import spark
 
         if given is None:

@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from skyband.problems.subscriptions.session import SubscriptionsSession
 
 
-MOST_ROWS: Final = 10_000_000  # as k of each query: their lists are numbered in one array
+MOST_ROWS: Final = 10_000_000  # the largest k of a query: one array numbers the rows of all lists
 
-# Changes of queries are a table like any change data feed: the queries' columns, and what happened to each row.
+# Changes of queries are a change data feed: a table with the queries' columns, and what happened to each row.
 CHANGE: Final = "_change_type"
-VERSION: Final = "_commit_version"  # if there is such a column, changes with a smaller one came before
-FEED: Final = (CHANGE, VERSION, "_commit_timestamp")  # columns that are not of the queries
+VERSION: Final = "_commit_version"  # if there is such a column, changes with a smaller version come first
+FEED: Final = (CHANGE, VERSION, "_commit_timestamp")  # the columns of a feed that are not the queries' own
 ADDS: Final = ("insert", "update_postimage")
 REMOVES: Final = ("delete",)
-PASSED_OVER: Final = ("update_preimage",)  # what was there before an update says nothing new
+PASSED_OVER: Final = ("update_preimage",)  # the row before an update says nothing new
 
 
 def as_table(queries: Any) -> pa.Table:
-    """Queries from whatever a user has them in."""
+    """Turn queries into a table, from whatever a user keeps them in."""
     if isinstance(queries, pa.Table):
         return queries
     if isinstance(queries, pa.RecordBatch):
         return pa.Table.from_batches([queries])
-    if hasattr(queries, "reset_index"):  # pandas: its index is no column of the queries
+    if hasattr(queries, "reset_index"):  # the index of a pandas frame is no column of the queries
         queries = queries.reset_index(drop=True)
     if hasattr(queries, "__arrow_c_stream__"):
         try:
@@ -109,7 +109,7 @@ def _check_where(where: object) -> str | None:
 
 
 def check_backfill(backfill: object, window: Window) -> bool:
-    """Raise if queries that come later would see rows that the window does not keep."""
+    """Raise if later queries would see rows that the window does not keep."""
     if backfill and window.size is None:
         raise InvalidQuery("backfill needs a window that ends: of all rows since the start, few are kept.")
     return query.flag("backfill")(backfill)

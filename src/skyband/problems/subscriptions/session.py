@@ -147,7 +147,7 @@ class SubscriptionsSession(Session):
         self._changing = True
         here = np.ones(len(kinds), np.bool_) if elsewhere is None else ~elsewhere
         self._codec.refused += int(here[list(refused)].sum())
-        # With no row in between, of changes with the same key only the last one can be noticed.
+        # No row arrives in between, so only the last of several changes with the same key has an effect.
         told = np.array([i for i, kind in enumerate(kinds) if i not in refused and kind not in PASSED_OVER], np.int64)
         last = told[self._codec.last_of_each(batch.take(pa.array(told)))]
         numbers = self._find(batch.take(pa.array(last)))

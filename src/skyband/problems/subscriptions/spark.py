@@ -6,8 +6,8 @@ A bucket gets every row that can matter to its queries, so their answers are tho
 to merge. `spark_routing.py` sends a row to buckets by the condition of the queries, and `spark_sifting.py` by what they
 can show. If neither applies, a row goes to every bucket.
 
-If the queries are a stream, their changes are pages of another kind. In a micro-batch, first windows close that the
-watermark has passed, then queries change, then rows come.
+If the queries are a stream, their changes are pages of another kind. A micro-batch first closes the windows that the
+watermark has passed, then changes queries, then takes rows.
 """
 
 from __future__ import annotations
@@ -63,22 +63,22 @@ from skyband.problems.subscriptions.spark_sifting import Panes, panes_of
 
 @dataclass(frozen=True)
 class SubscriptionJob(BucketJob):
-    """What a worker has to know of subscriptions."""
+    """What a worker needs to know about subscriptions."""
 
     query: TopKForEach
     buckets: int  # in which the queries live
     homes: Ints | None  # the bucket of each query; None: queries are a stream, and there are none yet
-    meet_by: tuple[Meeting, ...]  # the equalities that send a row to its bucket; none: it goes to every bucket
-    panes: Panes | None  # rows that no query shows in their pane are left out; None: all rows go on
+    meet_by: tuple[Meeting, ...]  # the equalities that send a row to its bucket; empty: it goes to every bucket
+    panes: Panes | None  # rows that no query shows in their pane are dropped; None: no row is dropped
 
     @property
     def everywhere(self) -> int:
-        """As the bucket of a row: it goes to every bucket."""
+        """The bucket number that means: the row goes to every bucket."""
         return self.buckets
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> SubscriptionsSession:
         query = self.query
-        if state is None and self.homes is not None:  # a snapshot has its queries
+        if state is None and self.homes is not None:  # a snapshot contains its queries
             query = query.of(query.queries.filter(pa.array(self.homes == bucket)))
         return SubscriptionsSession(
             SubscriptionsCodec(query, self.schema, external_clock=external_clock), state, self.plan
@@ -102,7 +102,7 @@ class SubscriptionJob(BucketJob):
 
 
 def queries_of(df: DataFrame) -> tuple[pa.Table, DataFrame | None]:
-    """The queries in `df`; or, if it is a stream, none yet, and the changes by which they come and go."""
+    """The queries in `df`. If `df` is a stream, there are no queries yet, and it contains their changes."""
     schema = arrow_schema(df.schema)
     if not df.isStreaming:
         return df.toArrow().cast(schema), None
@@ -123,9 +123,9 @@ def queries_of(df: DataFrame) -> tuple[pa.Table, DataFrame | None]:
 
 
 def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None = None) -> DataFrame:
-    """The answers of all queries over `df`, batch or streaming, as `top_k` gives them for one.
+    """Answer all queries over `df`, batch or streaming, as `top_k` answers one.
 
-    With `changes`, a stream, queries come and go while it runs: see `queries_of`.
+    With the stream `changes`, queries come and go while it runs: see `queries_of`.
     """
     if changes is not None and not df.isStreaming:
         raise InvalidQuery(
@@ -138,7 +138,7 @@ def top_k_for_each(df: DataFrame, query: TopKForEach, changes: DataFrame | None 
     if job.meet_by:
         columns.append(bucket_of_row(df, job.meet_by, job.buckets))
     copies = [sf.struct(sf.lit(n).alias(BUCKET), sf.lit(n).alias(COPY)) for n in range(job.buckets)]
-    # A batch is put in order by Spark, bucket by bucket; of a stream, workers put the same rows into several pages.
+    # Spark sorts a batch bucket by bucket. In a stream, workers put the same rows into several pages.
     are_copied = not df.isStreaming and not job.meet_by and job.panes is None
     mine = InputProjection(job, lambda _: columns, (lambda _: sf.array(*copies)) if are_copied else None)
 
@@ -155,12 +155,12 @@ def resolve(df: DataFrame, query: TopKForEach, *, come_and_go: bool = False) -> 
     check_order(query.window, schema)
     check_no_jump(df, query.max_jump)
     ticks = query.window.ticks(schema, query.lateness)
-    session = query.open(schema)  # refuses what cannot be answered, and queries that cannot be told apart
+    session = query.open(schema)  # raises if the query cannot be answered, or queries cannot be told apart
     output = output_of(query, schema, str(query.emit))
     shown = kept_schema(query, schema).names
     is_choosy = needs_only_what_it_shows(df, query, ticks)
     meet_by = meetings(df, schema, query) if is_choosy else ()
-    # The rows of a batch would cross to Python once more for it: that costs more than it saves, if none is copied.
+    # To sift a batch, its rows cross to Python once more. If no row is copied, that costs more than it saves.
     is_sifted = is_choosy and not come_and_go and (df.isStreaming or not meet_by)
     few = _BUCKETS if come_and_go else max(1, min(_BUCKETS, len(query.queries)))
     buckets = buckets_of(df) if meet_by else few
@@ -199,18 +199,18 @@ def _described(queries: pa.Table) -> str:
     return f"{len(queries)} queries {digest.hexdigest()}"
 
 
-_BUCKETS = 4  # a row is copied to each, so no more than there are likely to be cores that have nothing else to do
+_BUCKETS = 4  # a row is copied to each, so there are no more than cores that are likely to be idle
 
 
 # -- queries that come and go ------------------------------------------------------------------------------------------
 
 KIND: Final = PREFIX + "change"  # what a change does: only pages of changes have this column
-HERE: Final = PREFIX + "here"  # is the bucket where it comes, or where it is counted, the one that the page is for?
+HERE: Final = PREFIX + "here"  # does the page's bucket own this change: is the query added, or counted, there?
 _ORDER: Final = PREFIX + "version"
 
 
 def _changes(df: DataFrame, job: SubscriptionJob) -> DataFrame:
-    """Pages of the changes in `df`."""
+    """The changes in `df` as pages."""
     names = job.query.queries.column_names
     columns = [quoted(name).alias(f"{PREFIX}{i}") for i, name in enumerate(names)]
     version = quoted(VERSION) if VERSION in df.columns else sf.lit(0)
@@ -221,10 +221,10 @@ def _changes(df: DataFrame, job: SubscriptionJob) -> DataFrame:
 
 
 def _changes_packer(job: SubscriptionJob) -> BatchFunction:
-    """For mapInArrow: changes as pages, one row a bucket.
+    """For mapInArrow: turn changes into pages, with one row for each bucket.
 
-    Where a query is by the values it asks for, each bucket is told of all changes: where a query was that goes, or that
-    now asks for something else, they do not say.
+    If a query's values say in which bucket it lives, every bucket gets every change: a change does not say where a
+    query lived before it was removed, or before its values changed.
     """
     schema = job.query.queries.schema
 
@@ -251,8 +251,8 @@ def _pages(changes: pa.Table, homes: npt.NDArray[np.int32], job: SubscriptionJob
 
 
 def _in_order(changes: pa.Table) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
-    """The changes of a micro-batch as a session takes them: by version and, where that leaves it open, what goes before
-    what comes, and then by a hash of their contents, which replays repeat. And which of them are of another bucket."""
+    """Sort the changes of a micro-batch: by version, then removals before additions, then by a hash of their contents,
+    which a replay repeats. Also returns which changes belong to another bucket."""
     comes = pc.is_in(changes.column(KIND), value_set=pa.array(ADDS))
     keyed = changes.append_column("comes", pc.cast(comes, pa.int8()))
     order = pc.sort_indices(keyed, sort_keys=[(name, "ascending") for name in (_ORDER, "comes", TIE)])

@@ -1,14 +1,15 @@
-"""Where rows and subscriptions meet: a row goes to the buckets with queries that it can matter to.
+"""Sends a row to the buckets whose queries it can matter to.
 
-A condition may equate a value of the row with one of the query: symbol = q.symbol. Then the hash of its value says in
-which bucket the query lives, and the hash of its own value where a row goes. Values that are equal in the embedded
-engine must have equal hashes here, so numbers are hashed as float64: those that it rounds to one value share a bucket,
-where they are compared exactly. Decimals, which Spark and Arrow may cast differently, route no row.
+A condition may equate a value of the row with one of the query: symbol = q.symbol. Then the hash of the query's value
+says in which bucket the query lives, and the hash of the row's value says where the row goes. Values that are equal in
+the embedded engine must have equal hashes here, so numbers are hashed as float64: numbers that float64 rounds to one
+value share a bucket, and are compared exactly there. Decimals route no row, since Spark and Arrow may cast them
+differently.
 
 If the queries are a table, a row does not go to a bucket where no query can show it (`spark_sifting.py`).
 
-All this is for windows by value that slide and end. In a window of arrivals, a row that no query wants still takes a
-place; without a slide every row moves the clock; and a window from the start on is shown as long as any row comes.
+All this applies to windows by value that slide and end. In a window of arrivals, a row that no query wants still takes
+a place; without a slide every row moves the clock; and a window from the start on emits as long as any row comes.
 """
 
 from __future__ import annotations
@@ -52,29 +53,29 @@ from skyband.windows import Ticks
 if TYPE_CHECKING:
     from skyband.problems.subscriptions.spark import SubscriptionJob
 
-# Types whose equal values, as Arrow compares them, have equal hashes in Spark.
+# If Arrow finds two values of one of these types equal, Spark gives them equal hashes.
 _HASHED = (StringType, BinaryType, BooleanType, DateType, TimestampType, TimestampNTZType)
 
 
 class Meeting(NamedTuple):
-    """A column of the row and one of the query that must be equal for the one to matter to the other."""
+    """A row column and a query column that must be equal if the row is to matter to the query."""
 
     row: str
     query: str
-    type: DataType  # in which they are hashed
+    type: DataType  # both are cast to it before they are hashed
 
 
 def needs_only_what_it_shows(df: DataFrame, query: TopKForEach, ticks: Ticks) -> bool:
-    """Are the answers of a query the same if no other rows come than those it can show?
+    """Does a query give the same answers if it gets only the rows that it can show?
 
-    For a batch with changes they are not: at the end of the input, windows close up to the last row of all, and emit
-    what leaves them.
+    In a batch that emits changes it does not: at the end of the input, all windows up to the last row close, and they
+    emit the rows that leave.
     """
     return by_its_rows(ticks) and (df.isStreaming or not gives_changes(query.emit))
 
 
 def meetings(df: DataFrame, rows: pa.Schema, query: TopKForEach) -> tuple[Meeting, ...]:
-    """The equalities by which rows of `df` find their queries; none: every row goes to each bucket."""
+    """The equalities by which rows of `df` find their queries; if there is none, every row goes to every bucket."""
     found = []
     for row, asked in equalities(query.where):
         types = rows.field(row).type, query.queries.schema.field(asked).type
@@ -87,20 +88,20 @@ def meetings(df: DataFrame, rows: pa.Schema, query: TopKForEach) -> tuple[Meetin
 
 
 def bucket_of_row(df: DataFrame, by: tuple[Meeting, ...], buckets: int) -> Column:
-    """Where a row of `df` goes. One with a null matters to nobody, and is only counted: its bucket is below 0."""
+    """The bucket of a row of `df`. A row with a null matters to no query; its negative bucket only counts it."""
     values = [quoted(each.row) for each in by]
     complete = reduce(Column.__and__, [value.isNotNull() for value in values])
-    nowhere = sf.lit(-1) - bucket_of([tie(df)], buckets)  # spread over buckets: there may be many
+    nowhere = sf.lit(-1) - bucket_of([tie(df)], buckets)  # such rows may be many, so they are spread over buckets
     return sf.when(complete, _bucket(values, by, buckets)).otherwise(nowhere).alias(BUCKET)
 
 
 def bucket_of_query(by: tuple[Meeting, ...], buckets: int) -> Column:
-    """Where a query is, of a table that has its columns."""
+    """The bucket of a query, as an expression over a DataFrame with the queries' columns."""
     return _bucket([quoted(each.query) for each in by], by, buckets).alias(BUCKET)
 
 
 def buckets_of_table(df: DataFrame, queries: pa.Table, by: tuple[Meeting, ...], buckets: int) -> Ints:
-    """The same for each query of a table. Spark computes it, so that it is what it computes for rows."""
+    """The bucket of each query of a table. Spark computes it, so that the hashes are those of rows."""
     columns = [queries.column(each.query).combine_chunks() for each in by]
     for i, each in enumerate(by):
         if isinstance(each.type, DoubleType):
@@ -110,7 +111,7 @@ def buckets_of_table(df: DataFrame, queries: pa.Table, by: tuple[Meeting, ...], 
     names = [f"{PREFIX}{i}" for i in range(len(by))]
     number = f"{PREFIX}number"
     fields = [StructField(name, each.type) for name, each in zip(names, by, strict=True)]
-    # Collected in any order, whatever Spark does to a small table.
+    # Spark may return the rows in any order, so they are numbered.
     table = pa.table([*columns, np.arange(len(queries))], [*names, number])
     schema = StructType([*fields, StructField(number, LongType())])
     values = df.sparkSession.createDataFrame(table, schema)
@@ -127,7 +128,7 @@ def _bucket(values: list[Column], by: tuple[Meeting, ...], buckets: int) -> Colu
 
 
 class QueriesGatherer(Gatherer):
-    """Rows on their way to the queries they can matter to."""
+    """Sends rows to the queries that they can matter to."""
 
     _job: SubscriptionJob
 
@@ -137,7 +138,7 @@ class QueriesGatherer(Gatherer):
         self._sieve = None if job.panes is None else QuerySieve(job)
 
     def prepare(self, table: pa.Table) -> tuple[pa.Table, Tally]:
-        """With the bucket of each row; one of which nothing is known goes everywhere."""
+        """Add the bucket of each row. A row goes to every bucket unless something says where it matters."""
         rows, tally = super().prepare(table)
         if BUCKET not in rows.column_names:
             everywhere = np.full(rows.num_rows, self._job.everywhere, np.int32)
@@ -153,14 +154,14 @@ class QueriesGatherer(Gatherer):
         return table.column(WEIGHT).to_numpy() if WEIGHT in table.column_names else super().weights(table)
 
     def pages(self, rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        """Rows that go everywhere are in a page for each bucket."""
+        """Split rows into pages by bucket. A row that goes everywhere gets into a page for each bucket."""
         for number, page in super().pages(rows):
             for each in range(self._job.buckets) if number == self._job.everywhere else (number,):
                 yield each, page
 
 
 def _sent(rows: pa.Table, sifted: Sifted) -> pa.Table:
-    """The rows that are left, once for each bucket that they go to, and those that were not looked at."""
+    """The rows that the sieve kept, once for each bucket that they go to, and the rows that it did not examine."""
     as_before = rows.column(BUCKET).to_numpy()[sifted.all_else]
     buckets = pa.array(np.concatenate([sifted.buckets, as_before]), pa.int32())
     sent = rows.take(pa.array(np.concatenate([sifted.rows, sifted.all_else])))
@@ -168,13 +169,13 @@ def _sent(rows: pa.Table, sifted: Sifted) -> pa.Table:
 
 
 def sifted(rows: DataFrame, job: SubscriptionJob) -> DataFrame:
-    """The rows of a batch that queries may show, each once for every bucket that it goes to.
+    """The rows of a batch that queries may show, once for each bucket that they go to.
 
-    WEIGHT says how many rows each stands for in the counts: those that are left for none, and two for all the others,
-    one of them without a time, which go to no bucket.
+    WEIGHT says how many rows a row stands for in the counts. Rows that are kept have the weight 0. Two more rows stand
+    for all rows that were dropped: one for those with a time, one for those without. They go to no bucket.
     """
     added = [StructField(name, IntegerType()) for name in (BUCKET, WEIGHT)]
-    # What is only counted has nulls where rows may have none.
+    # Rows that are only counted have nulls, so every column must admit nulls.
     fields = [StructField(field.name, field.dataType) for field in rows.schema]
     found = rows.mapInArrow(_sifter(job, rows.columns), StructType([*fields, *added]))
     everywhere = sf.array(*map(sf.lit, range(job.buckets)))
@@ -183,7 +184,7 @@ def sifted(rows: DataFrame, job: SubscriptionJob) -> DataFrame:
 
 
 def _sifter(job: SubscriptionJob, columns: list[str]) -> BatchFunction:
-    """For mapInArrow: these columns of what is left, BUCKET and WEIGHT."""
+    """For mapInArrow: sift rows; returns these columns of the rows that are kept, with BUCKET and WEIGHT."""
 
     def sift(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_the_collector()
@@ -197,7 +198,7 @@ def _sifter(job: SubscriptionJob, columns: list[str]) -> BatchFunction:
 
 
 def _standing_for(tally: Tally, schema: pa.Schema, job: SubscriptionJob) -> pa.Table:
-    """Rows that are only counted."""
+    """The rows that stand for dropped rows in the counts."""
     on = job.plain_names[str(job.window.on)]
     counts = [tally.rows_null_time, tally.rows_in - tally.rows_null_time]
     known = {on: [None, 0], BUCKET: [-1, -1], WEIGHT: counts}

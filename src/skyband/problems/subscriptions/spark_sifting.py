@@ -1,11 +1,11 @@
-"""Which subscriptions can show a row: decided before the shuffle, in the task that has the row.
+"""Finds out which subscriptions can show a row, before the shuffle and in the task that has the row.
 
 Time is cut wherever a window of some query begins or ends. All rows of such a pane are in the same windows of a query.
-So a query with k shows no row that k others of its pane outrank. The rows that are left go to the buckets of the
-queries that can show them. A pane keeps at most as many rows as all queries show together, so this is done where it has
-many more.
+So a query with k shows no row that k others of its pane outrank. The other rows go to the buckets of the queries that
+can show them. A pane keeps at most as many rows as all queries show together, so a pane is sifted only if it has many
+more.
 
-The queries themselves ask for the rows of a pane, as of a tumbling window, with the index that runs in a bucket.
+To sift a pane, the queries run over it as over a tumbling window, with the index that runs in a bucket.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 _PANE: Final = PREFIX + "pane"
 _ROW: Final = PREFIX + "row"
 _QUERY: Final = PREFIX + "query"
-WORTH: Final = 4  # times as many copies of rows as are left at most: then it pays to look which these are
+WORTH: Final = 4  # sifting pays if there are so many times as many copies of rows as it keeps at most
 
 
 class Panes(NamedTuple):
-    """Time between any two moments at which a window begins or ends."""
+    """The stretches of time between moments at which a window begins or ends."""
 
     every: int
     cuts: Ints  # in every slide, ascending from 0
 
     def of(self, times: Ints) -> Ints:
-        """Their numbers, ascending with time."""
+        """The number of the pane of each time. Numbers ascend with time."""
         slides = times // self.every
         found: Ints = (
             slides * len(self.cuts) + np.searchsorted(self.cuts, times - slides * self.every, side="right") - 1
@@ -49,7 +49,7 @@ class Panes(NamedTuple):
 
 
 def panes_of(sizes: Ints, every: int) -> Panes:
-    """Of windows of these sizes whose ends are multiples of `every`.
+    """The panes of windows with these sizes, whose ends are multiples of `every`.
 
     >>> panes_of(np.array([30, 25, 12]), 10).cuts.tolist()
     [0, 5, 8]
@@ -58,7 +58,10 @@ def panes_of(sizes: Ints, every: int) -> Panes:
 
 
 class Sifted(NamedTuple):
-    """Rows by their number, and the bucket that each goes to; one may go to several. And the rows of small panes."""
+    """The rows that are kept, by number, and the bucket of each; a row may go to several buckets.
+
+    `all_else` has the rows of panes that were too small to sift.
+    """
 
     rows: Ints
     buckets: Ints
@@ -66,7 +69,7 @@ class Sifted(NamedTuple):
 
 
 class QuerySieve:
-    """Keeps the rows that are among the best of their pane for some query, of all that are looked at together."""
+    """Keeps the rows that some query may show: those among the best of their pane."""
 
     def __init__(self, job: SubscriptionJob, *, worth: float = WORTH) -> None:
         assert job.homes is not None, "the queries are known"
@@ -78,19 +81,19 @@ class QuerySieve:
         self._before = 0  # panes so far
 
     def _most_left(self) -> int:
-        """How many rows of a pane all queries show together, at most."""
+        """How many rows of a pane all queries show together at most."""
         k, queries = self._job.query.k, self._job.query.queries
         return int(pc.sum(queries.column(parameter(k, "k"))).as_py()) if isinstance(k, str) else k * len(queries)
 
     def sift(self, rows: pa.Table) -> Sifted | None:
-        """None: of these rows, too few are in one pane."""
+        """Sift rows. Returns None if no pane has enough of them."""
         _, pane, count = np.unique(
             self._panes.of(times_of(rows.column(str(self._job.window.on)))), return_inverse=True, return_counts=True
         )
         if not (count >= self._enough).any():
             return None
         large = (count >= self._enough)[pane]
-        # As they would arrive in the bucket: of equal scores the more recent row ranks first.
+        # Rows are sorted as they would arrive in the bucket, since the more recent of two equal scores ranks first.
         keys = [(name, "ascending") for name in self._job.arrival_order]
         order = pc.sort_indices(rows, sort_keys=keys).to_numpy()
         order = order[large[order]]
@@ -102,7 +105,7 @@ class QuerySieve:
         return Sifted(left, buckets, np.flatnonzero(~large))
 
     def _best(self, rows: pa.Table, pane: Ints, order: Ints) -> pa.Table:
-        """The best rows of each pane for each query. The panes ascend; no pane is looked at twice."""
+        """The best rows of each pane for each query. Panes must ascend, and none may be given twice."""
         session = self._session = self._session or self._open()
         names = session.schema.names[:-2]
         numbers = (pa.array(values) for values in (pane + self._before, order.astype(np.int64)))
@@ -112,7 +115,7 @@ class QuerySieve:
         return pa.concat_tables([pushed, session.finish()])
 
     def _open(self) -> SubscriptionsSession:
-        """All queries, over tumbling windows of a pane."""
+        """Open a session of all queries over tumbling windows of one pane each."""
         asked, schema = self._job.query, self._job.schema
         score = bind(asked.score, asked.ascending, schema, asked.queries.schema)
         fields = [schema.field(name) for name in dict.fromkeys(score.columns)]

@@ -1,4 +1,4 @@
-"""SELECT … FROM a stream, queries q ORDER BY … LIMIT k BY q.id: the k best rows of a window for each query."""
+"""Turns SELECT … FROM a stream, queries q ORDER BY … LIMIT k BY q.id into the query that it asks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POSSIBLE = "Write for example FROM taxis [WINDOW 100 ROWS], people AS q … LIM
 
 
 def matches(statement: Statement) -> bool:
-    """Is it a ranking of one stream for each row of a table?"""
+    """Does the statement rank the rows of one stream for each row of a table?"""
     if statement.is_grouped or statement.has_full_join or statement.window is not None:
         return False
     windows = [one.window is not None for one in statement.inputs]
@@ -30,7 +30,10 @@ def matches(statement: Statement) -> bool:
 
 
 def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
-    """The statement as a `TopKForEach` of no queries yet, which are in the input without a window."""
+    """Turn the statement into a `TopKForEach`. `schemas` are those of its inputs, by alias.
+
+    The query has no queries yet: they are the rows of the input without a window.
+    """
     stream, asking = sorted(statement.inputs, key=lambda one: one.window is None)
     rows, queries = schemas[stream.alias], schemas[asking.alias]
     statement.check_exact("Skyband always answers subscriptions exactly")
@@ -66,8 +69,10 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
 
 
 def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
-    """Where a column says how many rows are shown, LIMIT q.k or ROW_NUMBER() … <= q.k: that column, and the statement
-    with a number in its place."""
+    """If a column says how many rows are shown (LIMIT q.k, ROW_NUMBER() … <= q.k), put a number in its place.
+
+    Returns the statement, and that column.
+    """
     select = statement.select.copy()
     limit, qualify = (select.args.get(name) for name in ("limit", "qualify"))
     holder = qualify.this if qualify else limit
@@ -79,7 +84,7 @@ def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
 
 
 def _column(statement: Statement, column: exp.Column, asking: Input, queries: pa.Schema) -> str:
-    """A column of the queries, as a query writes it."""
+    """A column of the queries, written as `TopKForEach` writes it: q.name."""
     return f"{subscriptions.PREFIX}{settled(statement, column, {asking.alias: queries}).name}"
 
 
@@ -98,18 +103,18 @@ def _key(statement: Statement, per: tuple[exp.Expr, ...], asking: Input) -> list
 
 
 def _as_join(statement: Statement, asking: Input) -> str:
-    """How to write the same as a join, where columns of both inputs are set equal."""
+    """Say how to write the statement as a join, if it equates columns of both inputs."""
     equal = [one for one in statement.conditions if isinstance(one, exp.EQ) and len(owners_of(one)) == 2]
     return f"For rows of a join, write JOIN {asking.node.sql(dialect='spark')} ON …." if equal else ""
 
 
 def _reads(tree: exp.Expr, asking: Input) -> bool:
-    """Does it read a column of the query?"""
+    """Does the expression read a column of the query?"""
     return any(column.table == asking.alias for column in tree.find_all(exp.Column))
 
 
 def _over(tree: exp.Expr, asking: Input) -> str:
-    """The expression as a query writes it: its own columns are q.name."""
+    """The expression as `TopKForEach` writes it: the query's own columns are q.name."""
 
     def rename(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
@@ -120,7 +125,7 @@ def _over(tree: exp.Expr, asking: Input) -> str:
 
 
 def _shown(statement: Statement, query: TopKForEach, rows: pa.Schema, asking: Input) -> tuple[Shown, ...]:
-    """First what every answer has, then what the SELECT list asks for of the rows."""
+    """The output columns: those that every answer has, then the row columns that the SELECT list names."""
     output = output_of(query, rows, str(query.emit))
     given = dict(zip(kept_schema(query, rows).names, output.row_names, strict=True))
 
@@ -133,7 +138,7 @@ def _shown(statement: Statement, query: TopKForEach, rows: pa.Schema, asking: In
     for item in statement.items:
         tree = item.tree.unnest()
         if _reads(tree, asking) and (item.is_starred or (isinstance(tree, exp.Column) and tree.name in query.key)):
-            continue  # of a query, the key is shown already, and a star stands for the columns of the row
+            continue  # the key of a query is shown already, and a star stands for the row's columns
         if _reads(tree, asking):
             statement.refuse(
                 f"Here each row of {asking.name} asks for a ranking, and only {', '.join(query.key)} is shown",

@@ -75,7 +75,7 @@ def name_of(plan: Plan) -> str:
 
 
 def plan_of(name: str, inputs: int) -> Plan:
-    return next(plan for plan in enumerate_plans(inputs, linear=True) if name_of(plan) == name)
+    return next(plan for plan in enumerate_plans(inputs) if name_of(plan) == name)
 
 
 class Feed:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from skyband.core.ad_hoc import NEXT_WINDOW, HeldIndex, Spans
-from skyband.core.clock import WindowClock
+from skyband.core.clock import EARLIEST, WindowClock
 from skyband.core.driver import Driver
 from skyband.core.operator import ANSWER, Answer, Arrays, Ints
 from skyband.core.validation import Saved
@@ -20,7 +20,7 @@ from skyband.kernels import slabs
 from skyband.kernels.emit import OUT
 from skyband.kernels.ranking import Rows
 from skyband.problems.rows.drivers.rescoring import Change, rescored
-from skyband.problems.rows.drivers.row_kernels import CLOCKS, EARLIEST, LATE, NOW, START, UNRANKED
+from skyband.problems.rows.drivers.row_kernels import CLOCKS, LATE, NOW, START, UNRANKED
 from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import NEVER
 

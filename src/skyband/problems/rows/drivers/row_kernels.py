@@ -18,8 +18,6 @@ UNRANKED = 4  # rows without a score
 START = 5  # the group whose row is being taken needs no row before this time
 CLOCKS = 6
 
-EARLIEST = -2 * NEVER  # before every time
-
 
 class Input(NamedTuple):
     """Rows of a batch. Those of group g are order[start[g]:start[g + 1]]; without groups `order` is empty.

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import overload
 
+from skyband.core.clock import EARLIEST
 from skyband.core.emit import takes_back
 from skyband.kernels.compiling import allocating, inlined, kernel
 from skyband.kernels.emit import OUT, show, show_replaced
@@ -22,7 +23,6 @@ from skyband.kernels.ranking import ZERO
 from skyband.kernels.skyband import first_row
 from skyband.kernels.slabs import CLASSES
 from skyband.problems.rows.drivers.row_kernels import (
-    EARLIEST,
     LATE,
     NEED,
     START,

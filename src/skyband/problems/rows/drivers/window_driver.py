@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.clock import LATEST
+from skyband.core.clock import EARLIEST, LATEST
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Codes, Floats, Ints
 from skyband.core.validation import FARTHEST, Saved
@@ -23,7 +23,6 @@ from skyband.kernels.ranking import ROW, Rows, joined
 from skyband.kernels.skyband import BAND
 from skyband.problems.rows.drivers.row_driver import RowDriver
 from skyband.problems.rows.drivers.row_kernels import (
-    EARLIEST,
     LATE,
     NEED,
     NOW,

@@ -1,4 +1,4 @@
-"""What a closing window emits where it is compared with the answer before: changes and entries."""
+"""Compares the answer of a closing window with the one before, to emit changes or entries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from skyband.problems.subscriptions.drivers.kernels.emit import Emitted, emit_di
 
 
 class Before:
-    """By query, best first: with changes the rows of its last answer, with entries all that were emitted and may be in
-    an answer again."""
+    """The rows that a new answer is compared with, by query, best first.
+
+    To emit changes, these are the rows of the last answer. To emit entries, these are all rows that were emitted and
+    may be in an answer again.
+    """
 
     def __init__(self, emit: int) -> None:
         self._emit = emit
-        self._ends: Ints = np.empty(0, np.int64)  # by query, where its rows end; they begin where those before it end
+        self._ends: Ints = np.empty(0, np.int64)  # by query: where its rows end and those of the next one begin
         self.rows: Rows = np.empty(0, ROW)
 
     def takes_back(self) -> bool:
-        """May the next answer have to take rows back?"""
+        """Can the next answer have to take rows back?"""
         return takes_back(self._emit) and len(self.rows) > 0
 
     def add(self, queries: int) -> None:
@@ -34,8 +37,10 @@ class Before:
         self._ends = np.cumsum(counts[kept])
 
     def emit(self, at: int, answer: Answer, time: Ints, due: Ints, first: Ints) -> Answer:
-        """What the answers `at` some time emit for the queries that are `due`. `time`: of the answers' rows. `first`:
-        by query, where its next window begins."""
+        """What the answers `at` a time emit for the queries that are `due`.
+
+        `time` has the times of the answers' rows; `first` says, by query, where its next window begins.
+        """
         rows = np.zeros(len(time), ROW)
         rows["score"], rows["time"], rows["position"] = answer.score, time, answer.position
         after, ends = np.empty(len(self.rows) + len(rows), ROW), np.empty_like(self._ends)

@@ -1,4 +1,4 @@
-"""A list for each query, and the rows of the window that lists are filled from. An index finds what comes into them."""
+"""A list for each query, and the rows of the window, from which lists are filled. An index finds their new rows."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from skyband.problems.subscriptions.drivers.window_driver import WindowDriver
 from skyband.problems.subscriptions.operator import Queries, Spec
 from skyband.windows import NEVER
 
-AT_ONCE = 64  # lists that are filled again together
+AT_ONCE = 64  # so many lists are filled again together
 
 
 class Hits(NamedTuple):
-    """What a sweep found: the rows and scores of one query after the other. Those of the j-th query end at ends[j]."""
+    """What a sweep found: rows and scores, query by query. Those of the j-th query that was swept end at ends[j]."""
 
     row: Ints
     score: Floats
@@ -35,7 +35,7 @@ class Hits(NamedTuple):
 
 
 class Lists(WindowDriver):
-    """A list for each query, and the rows of the window."""
+    """Keeps a list for each query, and the rows of the window."""
 
     def __init__(self, spec: Spec, *, slack: float, hits: int) -> None:
         super().__init__(spec)
@@ -44,22 +44,22 @@ class Lists(WindowDriver):
         self._queries = np.empty(0, QUERY)
         self._threshold = np.empty(0)
         self._parameters = np.empty((len(spec.scoring.score.parameters), 0))
-        self._previous = np.empty(0, np.dtype(HEADER))  # with changes and a slide: the answers before
+        self._previous = np.empty(0, np.dtype(HEADER))  # to emit changes with a slide: the answers before
         self._pool = new_pool(1024, LISTED)
         self._hits = Hits(np.empty(hits, np.int64), np.empty(hits), np.empty(0, np.int64))
-        self._older = Hits(np.empty(0, np.int64), np.empty(0), np.empty(AT_ONCE, np.int64))  # among early rows
+        self._older = Hits(np.empty(0, np.int64), np.empty(0), np.empty(AT_ONCE, np.int64))  # hits among early rows
         self._scores = np.empty(BLOCK)
         self._failed: Ints = np.empty(0, np.int64)
         self._emitted = Emitted(np.empty(1024, ANSWER), np.zeros(1, np.int64))
         self._in_order = True  # are the lines written in the order of the queries?
-        self._shown = False  # with changes and a slide: did the last answer show something?
+        self._shown = False  # to emit changes with a slide: did the last answer show something?
 
     @abstractmethod
     def _changed(self) -> None:
-        """Queries came or went."""
+        """Queries were added or removed. An operator adapts what it derives from them."""
 
     def _next_ends(self, every: Ints) -> Ints:
-        """Where the windows end of which queries with these slides are answered next."""
+        """Where the next windows of queries with these slides end."""
         return (
             next_due(self._windows.next_end, every)
             if self._windows.slides
@@ -69,7 +69,7 @@ class Lists(WindowDriver):
     # -- queries ---------------------------------------------------------------------------------------------------
 
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
-        """Add queries, which see the rows from now on, or with `backfill` those in the window too; returns answers."""
+        """Add queries, which see later rows, and with `backfill` also those in the window; returns their answers."""
         old, more = len(self._queries), len(queries.k)
         added = np.zeros(more, QUERY)
         added["k"], added["size"], added["every"] = queries.k, queries.size, queries.every
@@ -121,14 +121,16 @@ class Lists(WindowDriver):
         self._store.count = 0
 
     def put(self, column: int, position: Ints, values: Floats) -> None:
-        """Put other values into a column of rows. The lists of queries stay valid."""
+        """Change the values of rows in a column. The lists of queries stay valid."""
         self._store.put(column, position, values)
 
     # -- lists that run short --------------------------------------------------------------------------------------
 
     def _refill(self, which: Ints, visible: int, first: Ints, end: int, alive: Ints) -> None:
-        """Fill the lists of these queries again from the first `visible` rows of the store. `first`, `alive`: by query,
-        as `fill_again` takes them."""
+        """Fill the lists of these queries again from the first `visible` rows of the store.
+
+        `first` and `alive` are by query; `fill_again` says what they mean.
+        """
         classes = classes_of(self._queries["size"][which])
         for each in np.unique(classes):
             of_class = np.flatnonzero(classes == each)
@@ -136,11 +138,11 @@ class Lists(WindowDriver):
                 self._refill_some(which[some], visible, first[some], end, alive[some])
 
     def _refill_some(self, which: Ints, visible: int, first: Ints, end: int, alive: Ints) -> None:
-        """The same for queries whose windows are about as long."""
+        """As `_refill`, for queries whose windows are about equally long."""
         store, queries = self._store, self._queries[which]
         begin = int(np.searchsorted(store.now[:visible], alive.min(), side="left"))
         wanted = np.maximum(queries["wanted"] // 2, queries["base"])
-        soon = self._now - queries["refilled"] < queries["size"] // 2  # it ran short soon after it was filled
+        soon = self._now - queries["refilled"] < queries["size"] // 2  # did it run short soon after it was filled?
         more = np.minimum(2 * queries["wanted"], np.maximum(visible - begin, queries["base"]))
         wanted = np.where(soon, more, wanted)
         least = self._guess(which, begin, visible, first, end, wanted)
@@ -150,21 +152,21 @@ class Lists(WindowDriver):
             self._older = Hits(np.empty(room, np.int64), np.empty(room), self._older.ends)
         while len(which):
             short = self._fill(which, begin, visible, wanted, least, first, end, alive)
-            # All rows are enough for every list.
+            # Every row reaches this threshold, and all rows are enough for every list.
             which, wanted, first, alive = which[short], wanted[short], first[short], alive[short]
             least = np.full(len(which), -math.inf)
 
     def _fill(
         self, which: Ints, begin: int, visible: int, wanted: Ints, least: Floats, first: Ints, end: int, alive: Ints
     ) -> Ints:
-        """Fill lists with the rows that reach these scores; returns for which of them these were too few."""
+        """Fill lists with the rows that reach these scores; returns the lists for which these were too few."""
         time, position = self._store.time[begin:visible], self._store.position[begin:visible]
-        # The earliest rows last for no query. Only the best of them matter, if the list knows which rows last.
+        # No query sees the earliest rows for long. Only the best of them matter, if the list knows which rows last.
         split = 0
         each = not self._windows.slides
         if each:
             split = int(np.searchsorted(self._store.now[begin:visible], first.min(), side="left"))
-        threshold = self._threshold.copy()  # a list that was filled has another one
+        threshold = self._threshold.copy()  # filling a list changes its own threshold
         threshold[which] = least
         short: list[Ints] = []
         swept = at = 0
@@ -189,14 +191,14 @@ class Lists(WindowDriver):
         return np.concatenate(short)
 
     def _scan(self, first: int, end: int, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
-        """Sweep the rows [first, end) of the store for the queries which[begin:], as an index does."""
+        """Sweep the rows [first, end) of the store for the queries which[begin:], as `Index.sweep` does."""
         found: tuple[int, int] = self.spec.scoring.sweep(
             self._store.columns, first, end, self._parameters, threshold, which, begin, *hits, self._scores
         )
         return found
 
     def _guess(self, which: Ints, begin: int, visible: int, first: Ints, end: int, wanted: Ints) -> Floats:
-        """By query, a score that as many rows of [first, end) as are wanted probably reach, and not many more."""
+        """Guess, by query, a score that as many rows of [first, end) as are wanted reach, and not many more."""
         n, found = visible - begin, np.full(len(which), -math.inf)
         likely = np.flatnonzero(n >= 16 * wanted) if n >= 4 * SAMPLE else np.empty(0, np.int64)
         if not len(likely):
@@ -222,11 +224,11 @@ class Lists(WindowDriver):
             self._emitted = Emitted(grown(lines, max(2 * len(lines), int(written[0]) + more)), written)
 
     def _make_room_hits(self, rows: int) -> None:
-        if len(self._hits.row) <= rows:  # with room for one that is none
+        if len(self._hits.row) <= rows:  # a sweep needs room for one more row, which need not be a hit
             self._hits = Hits(np.empty(rows + 1, np.int64), np.empty(rows + 1), self._hits.ends)
 
     def _lines(self, *, orders: int = 0) -> Answer:
-        """The lines written, by the row that made them known (one of `orders`), then by query."""
+        """The lines written, sorted by the row that made them known (one of `orders`), then by query."""
         lines = self._emitted.lines[: self._emitted.written[0]]
         groups = 0 if self._in_order else len(self._queries)
         self._emitted.written[0] = 0
@@ -235,7 +237,7 @@ class Lists(WindowDriver):
     # -- questions -------------------------------------------------------------------------------------------------
 
     def top(self, k: int | None, size: int | None) -> Answer:
-        """The best rows right now for each query: its k or the smaller one given, of its window or the last `size`."""
+        """The best rows right now for each query: its own k or a smaller one, of its window or of the last `size`."""
         ends, at = (
             np.full(len(self._queries), self._now + 1),
             np.full(len(self._queries), self._windows.arrived(self._now)),
@@ -306,7 +308,7 @@ class Lists(WindowDriver):
             saved.parts(headers["length"], len(saved[listed_in]), f"{name}.length", listed_in)
             saved.rows(listed_in)
         saved.promise(bool((previous["length"] <= queries["k"]).all()), "'previous' is longer than k")
-        if not self._windows.slides:  # with a slide lists are sorted whole, and nobody looks at it
+        if not self._windows.slides:  # with a slide, lists are sorted whole, and nothing reads this field
             inside = bool((queries["sorted"] <= queries["length"]).all())
             saved.promise(inside, "'queries.sorted' is longer than the list")
         saved.counts("queries.sorted", queries["sorted"])
@@ -338,7 +340,7 @@ class Lists(WindowDriver):
         self._changed()
 
     def check(self) -> None:
-        """The lists are in order, and have every row of the window that ranks before their edge."""
+        """Check that each list is sorted, and has every row of the window that ranks before its edge."""
         ends = self._next_ends(self._queries["every"])
         for q, (query, low) in enumerate(zip(self._queries, ends.tolist(), strict=True)):
             rows = self._pool.rows[query["offset"] : query["offset"] + query["length"]]
@@ -367,6 +369,6 @@ class Lists(WindowDriver):
 
 
 def classes_of(sizes: Ints) -> Ints:
-    """The class of each window: windows of one class are about as long."""
+    """The class of each window. Windows of one class are about equally long."""
     classes: Ints = np.frexp(sizes.astype(np.float64))[1] // 2
     return classes

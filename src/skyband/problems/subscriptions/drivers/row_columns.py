@@ -1,4 +1,4 @@
-"""The rows of the window, once for all queries: the columns that scores read, with times and positions."""
+"""The rows of the window, kept once for all queries: the columns that scores read, with times and positions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from skyband.core.validation import FARTHEST, Saved
 
 
 class Store:
-    """Rows in order of arrival. Rows before `low` are dropped when room is needed; until then they are few."""
+    """Rows in order of arrival. Rows that are no longer needed stay until room runs short."""
 
     def __init__(self, columns: int, consecutive: bool, room: int = 1024) -> None:
-        """`consecutive`: times and positions grow by one with each row, so the clock after a row is its own time."""
+        """If rows are `consecutive`, times and positions grow by one with each row: the clock after it is its time."""
         self.consecutive = consecutive
         self._columns = np.empty((columns, room))
         self._whole = np.empty((2 if consecutive else 3, room), np.int64)
@@ -20,7 +20,7 @@ class Store:
 
     @property
     def columns(self) -> Floats:
-        """By column, then by row; the first `count` rows are in use."""
+        """The values that scores read, by column, then by row. Only the first `count` rows are in use."""
         return self._columns
 
     @property
@@ -33,11 +33,11 @@ class Store:
 
     @property
     def now(self) -> Ints:
-        """The largest time seen when each row had come: it never falls."""
+        """The clock after each row: the largest time seen so far, which never falls."""
         return self._whole[0 if self.consecutive else 2, : self.count]
 
     def append(self, columns: Floats, time: Ints, position: Ints, now: Ints, low: int) -> None:
-        """Add rows. No row before the time `low` is needed any more."""
+        """Add rows. Rows before the time `low` are no longer needed."""
         n = len(time)
         if self.count + n > self._whole.shape[1]:
             self._make_room(n, low)
@@ -55,14 +55,14 @@ class Store:
         columns, whole = self._columns, self._whole
         if live + live // 2 + 2 * n > whole.shape[1]:
             room = 2 * live + 4 * n + 1024
-            # Written to at once: the system would otherwise map each page when it is first touched, which takes longer.
+            # Filling the arrays maps their pages at once, which is faster than to map each when it is first touched.
             columns, whole = np.full((len(columns), room), 0.0), np.full((len(whole), room), 0)
         columns[:, :live] = self._columns[:, kept]
         whole[:, :live] = self._whole[:, kept]
         self._columns, self._whole, self.count = columns, whole, live
 
     def put(self, column: int, position: Ints, values: Floats) -> None:
-        """Put other values into a column of the rows at these positions, if they are there."""
+        """Change the values in a column of the rows at these positions, as far as they are still stored."""
         at = np.minimum(np.searchsorted(self.position, position), max(0, self.count - 1))
         is_there = self.position[at] == position if self.count else np.zeros(len(at), np.bool_)
         self._columns[column, at[is_there]] = values[is_there]

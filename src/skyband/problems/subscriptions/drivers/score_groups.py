@@ -1,8 +1,9 @@
-"""Queries that score every row alike are one score group: they have all parameters of the score in common.
+"""Score groups: queries that score every row alike, because they have the same parameters of the score.
 
-A condition may say which rows a query sees by values that both must have (`symbol = q.symbol`). If the score reads
-nothing else of the query, a row is of one score group at most, and is looked up: in a list if the values are whole
-numbers close together, as codes of texts are, or else in a hash table in one flat array, at most half full.
+A condition may select the rows that a query sees by values that both must have (`symbol = q.symbol`). If the score
+reads nothing else of the query, a row belongs to at most one score group, which is looked up: in a list if the values
+are whole numbers close together, like the codes of strings, or else in a hash table in one flat array, at most half
+full.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class ScoreGroups:
     def __init__(self, score: QueryScore) -> None:
         self.looked_up = bool(score.seen_by)
         self._columns, self._parameters = np.array(score.seen_by, np.int64).reshape(-1, 2).T.copy()
-        # By parameter, then by score group. A score without parameters has one group, whatever queries there are.
+        # By parameter, then by score group. A score without parameters has one group, which exists without queries.
         self.values = np.empty((len(score.parameters), 0 if score.parameters else 1))
         self._index()
 
@@ -34,8 +35,8 @@ class ScoreGroups:
         return self.values.shape[1]
 
     def of_queries(self, parameters: Floats) -> Ints:
-        """The score groups of queries; new ones are given the next numbers."""
-        # In a comparison, 0 and -0 are equal.
+        """The score groups of queries. New score groups get the next numbers."""
+        # A comparison finds 0 and -0 equal, so both become 0.
         parameters = np.ascontiguousarray((parameters + 0.0 if self.looked_up else parameters).T)
         known = {values.tobytes(): number for number, values in enumerate(np.ascontiguousarray(self.values.T))}
         numbers = [known.setdefault(values.tobytes(), len(known)) for values in parameters]
@@ -46,7 +47,7 @@ class ScoreGroups:
         return np.array(numbers, np.int64)
 
     def compact(self, kept: Ints) -> None:
-        """Score group kept[i] becomes score group i; the others are forgotten."""
+        """Score group kept[i] becomes score group i; all others are forgotten."""
         self.values = np.ascontiguousarray(self.values[:, kept])
         self._index()
 
@@ -55,7 +56,7 @@ class ScoreGroups:
         self._index()
 
     def _index(self) -> None:
-        self._keys = np.ascontiguousarray(self.values[self._parameters])  # by column that is compared
+        self._keys = np.ascontiguousarray(self.values[self._parameters])  # by compared column, then by score group
         self._near = np.empty(0, np.int64)
         self._slots = np.full(4 << len(self).bit_length(), NONE)
         if len(self._keys) == 1 and is_near(self._keys[0]):
@@ -65,7 +66,7 @@ class ScoreGroups:
             put_score_groups(self._keys, self._keys.view(np.int64), self._slots)
 
     def of_rows(self, columns: Floats, first: int, end: int) -> Ints:
-        """The score groups of the rows [first, end), or NONE."""
+        """The score group of each of the rows [first, end), or NONE."""
         score_group = np.empty(end - first, np.int64)
         if len(self._near):
             find_near(columns[self._columns[0], first:end], self._near, score_group)
@@ -77,5 +78,5 @@ class ScoreGroups:
 
 
 def is_near(keys: Floats) -> bool:
-    """Are these whole numbers from 0 on, and close together, as codes are?"""
+    """Are the keys whole numbers from 0 on and close together, like codes?"""
     return bool(((keys >= 0) & (keys < SHORT + SPREAD * len(keys)) & (keys == np.floor(keys))).all())

@@ -1,6 +1,7 @@
-"""The loops over rows and queries, compiled once for each scoring expression, with the expression inside them.
+"""Compiles the loops over rows and queries, once for each scoring expression, with the expression inside.
 
-`expressions.subscriptions` makes lines of a checked tree; here they are put into the text of `kernels/scoring.py`.
+`expressions.subscriptions` turns a checked tree into lines of code; this module puts them into the text of
+`kernels/scoring.py`.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from skyband.kernels.heap import note_score as note
 from skyband.kernels.intrinsics import widen
 from skyband.problems.subscriptions.drivers.kernels.scoring import LOOPS, merge_last, put_kept
 
-BLOCK: Final = 256  # rows that are compared together: long enough to vectorise, short enough to look again,
-PART: Final = 32  # part by part
-IN_TURN: Final = 16  # queries that such rows meet one after the other, while they are near
+BLOCK: Final = 256  # so many rows are compared together: enough to vectorise, few enough to look at again,
+PART: Final = 32  # in parts of so many rows
+IN_TURN: Final = 16  # so many queries look at the same rows in turn, while these are in the cache
 
 
 @dataclass(frozen=True, eq=False)
 class Scoring(GeneratedLoops):
-    """A score and its loops."""
+    """A score and its compiled loops."""
 
     TEMPLATES = LOOPS
     score: QueryScore
 
     @property
     def may_raise(self) -> bool:
-        """May scoring raise? Only functions that an expression calls can."""
+        """Can scoring raise? Only the functions that an expression calls can."""
         return bool(self.score.calls)
 
     def _compile(self, name: str) -> Callable[..., Any]:
@@ -81,10 +82,10 @@ _LAST: Final = re.compile(r"s = (-?)\((\w+)\)")
 
 
 def _without_root(lines: tuple[str, ...]) -> dict[str, list[str]]:
-    """A score in two parts: `u` says whether the score `may` reach the limit; {REST} computes it for rows that may.
+    """Split a score into two parts: `u` says whether the score `may` reach the limit; {REST} computes it if so.
 
-    A square root, and its sign, go into the second part: they keep the order, so squares are compared, which are known
-    much sooner. Rounding changes a root and a square by less than `reach` leaves room for, also where they are
+    A square root and its sign go into the second part. They keep the order, so the first part compares squares, which
+    are known much sooner. Rounding changes a root and a square by less than `reach` leaves room for, even if they are
     subnormal or overflow.
     """
     last, root = _LAST.fullmatch(lines[-1]), _ROOT.fullmatch(lines[-2]) if len(lines) > 1 else None
@@ -109,7 +110,7 @@ def _without_root(lines: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _widened(c: int) -> tuple[str, ...]:
-    """The lines that widen the interval of a parameter so that the query's is in it."""
+    """The lines that widen the interval of a parameter so that it contains the query's value."""
     return (
         f"value = parameters[{c}, q]",
         f"b{c}_low = value if value < b{c}_low else b{c}_low",
@@ -124,7 +125,7 @@ def _of_expression(score: QueryScore) -> Scoring:
 
 
 def scoring_of(score: QueryScore) -> Scoring:
-    """The loops of a score: the same for the same lines, so that they are compiled once."""
+    """The loops of a score. Scores with the same lines share their loops, so these are compiled once."""
     if not score.calls:
         return _of_expression(score)
     scoring = Scoring(score)

@@ -1,4 +1,4 @@
-"""A threshold for each query, and the window's rows once for all: the operator behind every index.
+"""A threshold for each query, and the window's rows, kept once for all: the operator behind every index.
 
 Paper:      Pripužić, Podnar Žarko, Aberer, TODS 2015, section 6 (a buffer of recent rows that all queries share,
             thresholds that an index is built on); the lists are longer than k, and are filled again when they run
@@ -25,14 +25,14 @@ from skyband.problems.subscriptions.drivers.kernels.sliding import close, keep
 from skyband.problems.subscriptions.drivers.lists import Hits, Lists, classes_of
 from skyband.problems.subscriptions.operator import Spec
 
-BLOCK_ROWS = 16384  # at most, that are taken together
-FEW = 64  # rows that are taken together whatever the clock does, if no more are alive
-PARTS = 4  # rows taken together move the clock by at most this part of a window
-HITS = 1 << 18  # room for hits, to begin with
+BLOCK_ROWS = 16384  # at most so many rows are taken in together
+FEW = 64  # if no more rows than these are alive, they are taken in together whatever the clock does
+PARTS = 4  # rows taken in together move the clock by at most one part in so many of a window
+HITS = 1 << 18  # there is room for so many hits in the beginning
 
 
 class Class(NamedTuple):
-    """Queries whose windows are about as long, in the order that the index prefers."""
+    """Queries whose windows are about equally long, in the order that the index prefers."""
 
     which: Ints
     small: int  # the shortest window
@@ -40,23 +40,26 @@ class Class(NamedTuple):
 
 
 class Index(Protocol):
-    """Finds the rows that reach the thresholds of queries."""
+    """Finds the rows that reach the thresholds of queries. An algorithm implements these methods."""
 
     def arrange(self, parameters: Floats, which: Ints) -> Ints:
-        """The same queries, in the order in which they are swept fastest."""
+        """Sort queries into the order in which they are swept fastest."""
         ...
 
     def lay(self, columns: Floats, first: int, end: int) -> None:
-        """Take the rows [first, end) to be swept next."""
+        """Prepare the rows [first, end), which are swept next."""
         ...
 
     def sweep(self, parameters: Floats, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
-        """Find the hits of the queries which[begin:]; returns how many there are, and where to go on."""
+        """Find the hits of the queries which[begin:].
+
+        Returns how many hits there are, and the query to go on with if there was no room for all that it may have.
+        """
         ...
 
 
 class Thresholds(Lists):
-    """The operator. Its kinds differ only in the index that finds the rows for a query."""
+    """The operator. Algorithms differ only in the index that finds the rows for a query."""
 
     def __init__(
         self,
@@ -71,13 +74,13 @@ class Thresholds(Lists):
         super().__init__(spec, slack=slack, hits=hits)
         self._index = index
         self._parts, self._few = parts, few
-        self._all: Ints = np.empty(0, np.int64)  # queries, in the order that the index prefers
-        self._classes: list[Class] = []  # the same, split by how long their windows are
+        self._all: Ints = np.empty(0, np.int64)  # all queries, in the order that the index prefers
+        self._classes: list[Class] = []  # all queries, split by how long their windows are
         self._room = room_for_lists(1024)
         self._is_arranged = True  # is the order that the index prefers that of the queries?
 
     def _changed(self) -> None:
-        """Group queries whose windows are about as long: they are swept together."""
+        """Group the queries whose windows are about equally long: they are swept together."""
         self._hits = self._hits._replace(ends=np.empty(len(self._queries), np.int64))
         self._failed = np.empty(len(self._queries), np.int64)
         sizes = self._queries["size"]
@@ -93,7 +96,7 @@ class Thresholds(Lists):
     # -- rows ------------------------------------------------------------------------------------------------------
 
     def _push_rows(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
-        """Without a slide, an answer is due after each row."""
+        """Take rows in where there is no slide: an answer is due after each row."""
         if self._windows.slides:
             super()._push_rows(columns, time, position, now)
             return
@@ -110,7 +113,7 @@ class Thresholds(Lists):
             u = v
 
     def _take(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
-        """Have all queries take rows in, in steps as long as their windows allow."""
+        """Take rows in for all queries, in steps as long as their windows allow."""
         if self.endless:
             self._store.count = 0
         self._store.append(columns, time, position, now, self._windows.next_start)
@@ -125,7 +128,7 @@ class Thresholds(Lists):
         self._windows.move_to(int(now[-1]))
 
     def _step(self, u: int, now: Ints, base: int, small: int, large: int) -> int:
-        """Where a step that begins with row `u` ends, for windows between these sizes."""
+        """Where a step that begins with the row `u` ends, for windows between the sizes `small` and `large`."""
         before = int(now[u - 1]) if u else self._now
         v = u + max(1, int(np.searchsorted(now[u:], now[u] + small // self._parts, side="right")))
         if self.endless:
@@ -139,8 +142,10 @@ class Thresholds(Lists):
         return v if all(self._parts * s >= a for s, a in zip(survive, alive, strict=True)) else u + 1
 
     def _later(self, than: int, end: int, before: int, low: int) -> int:
-        """How many of the store's rows before `end`, up to the time `before`, are later than `than`, which is `low` or
-        later."""
+        """Count the rows of the store before `end` whose times are later than `than` and at most `before`.
+
+        `than` is not before `low`.
+        """
         if self._store.consecutive:
             return max(0, min(before + 1, before - than))
         first = int(np.searchsorted(self._store.now[:end], low, side="right"))
@@ -159,7 +164,7 @@ class Thresholds(Lists):
             assert not len(again), "a list that was filled again is long enough"
 
     def _sweep(self, which: Ints, u: int, v: int, base: int, now: Ints) -> Ints:
-        """Take rows into the lists of these queries; returns the queries whose lists are too short for it."""
+        """Put rows into the lists of these queries; returns the queries whose lists are too short for that."""
         time, position = self._store.time[base + u : base + v], self._store.position[base + u : base + v]
         before = int(now[u - 1]) if u else self._now
         arrivals = arrivals_of(time, position, now[u:v], before, self._store.consecutive)

@@ -1,4 +1,4 @@
-"""An operator for subscriptions that closes windows as the clock says, whatever is kept for them."""
+"""The part that all operators for subscriptions share: the clock, and when windows close."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from skyband.problems.subscriptions.query import MOST_ROWS
 
 
 class WindowDriver(Driver[Answer]):
-    """The protocol, but for what an algorithm does with rows, and with a window that closes."""
+    """The operator without what an algorithm adds: what it does with rows, and with a window that closes."""
 
     def __init__(self, spec: Spec) -> None:
         super().__init__(WindowClock(spec.window))
         self.spec = spec
-        self._numbered = self._windows.numbered  # the time of a row is its number among all arrivals
+        self._numbered = self._windows.numbered  # is the time of a row its number among all arrivals?
         self._position = 0
-        self._done: list[Answer] = []  # since the last answer was taken
+        self._done: list[Answer] = []  # the answers that `_take_answer` has not returned yet
 
     @property
     def endless(self) -> bool:
@@ -40,7 +40,7 @@ class WindowDriver(Driver[Answer]):
 
     @abstractmethod
     def _take_sliding(self, columns: Floats, time: Ints, position: Ints, now: Ints) -> None:
-        """Rows come, and no answer is due before the next window closes."""
+        """Take rows in where windows slide: no answer is due before the next window closes."""
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ class WindowDriver(Driver[Answer]):
         return (self._position, *self._windows.state().tolist())
 
     def _validate_clocks(self, saved: Saved, more: int) -> None:
-        """The array `counters` has the clocks, and so many numbers more."""
+        """Check that the array `counters` has the numbers of the clocks, and `more` others."""
         counters = saved["counters"]
         saved.promise(len(counters) > 1 + more, "'counters' is too short")
         saved.counts("counters", counters[:1])

@@ -8,8 +8,8 @@ Choose it:  to check another algorithm.
 
 from __future__ import annotations
 
+from skyband.problems.rows.algorithm import opener
 from skyband.problems.rows.algorithms.recompute.state import Recompute
-from skyband.problems.rows.drivers import growing
 from skyband.problems.rows.operator import RowAlgorithm, Spec
 
 NAME = "recompute"
@@ -19,4 +19,4 @@ def open(spec: Spec) -> Recompute:
     return Recompute(spec)
 
 
-ALGORITHMS = (RowAlgorithm(NAME, growing.opener(open), for_comparing=True),)
+ALGORITHMS = (RowAlgorithm(NAME, opener(open), for_comparing=True),)

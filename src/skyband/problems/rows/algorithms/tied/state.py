@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.core.ad_hoc import NEXT_WINDOW
+from skyband.core.ad_hoc import NEXT_WINDOW, one_by_one
 from skyband.core.operator import Answer, Ints
 from skyband.problems.rows.algorithms.tied.kernels import FIELDS, TiedKind
 from skyband.problems.rows.drivers.step_driver import StepDriver
@@ -25,8 +25,7 @@ class Tied(StepDriver):
         return every._replace(rank=rank).take(rank <= k)
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
-        answers = [self.top(int(a), None if b == NEXT_WINDOW else int(b)) for a, b in zip(k, size, strict=True)]
-        return Answer.joined(answers), np.cumsum([0, *(len(answer.at) for answer in answers)])
+        return one_by_one(self, k, size)
 
     def check(self) -> None:
         super().check()

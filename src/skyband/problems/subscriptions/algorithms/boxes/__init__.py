@@ -38,7 +38,7 @@ def open(
     rows: Count = ROWS,
     together: CountOrNone = 0,
 ) -> Thresholds:
-    """`rows` in a box; `together`: queries that are asked together, 0: as many as there are neighbours."""
+    """A box has about `rows` rows. `together` queries are asked together; 0: as many as are neighbours."""
     return Thresholds(spec, Boxes(spec.scoring, rows, together), slack=slack, hits=hits, parts=parts, few=few)
 
 

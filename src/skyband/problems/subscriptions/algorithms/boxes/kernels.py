@@ -1,4 +1,4 @@
-"""How the rows of a block are put into boxes, and what values each box holds."""
+"""Puts the rows of a block into boxes, and finds the least and largest values in each box."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from skyband.core.operator import Floats, Ints
 from skyband.kernels.compiling import kernel, part
 from skyband.problems.subscriptions.drivers.scoring import BLOCK
 
-TOO_FULL = -1  # as the number of runs
+TOO_FULL = -1  # returned instead of the number of runs
 
 
 class Laid(NamedTuple):
-    """Rows in boxes. The arrays may be longer than what is in use."""
+    """Rows in boxes. The arrays may be longer than the part in use."""
 
     columns: Floats  # by column, then by row, box after box
-    order: Ints  # by row: which one of the block it is
-    starts: Ints  # by box: its first row; and where the last one ends
-    low: Floats  # by column, then by box: the least value; NaN in the last box if it has the rows that are not finite
-    high: Floats  # and the largest
-    runs: Ints  # by run: its first box; and where the last one ends
+    order: Ints  # by row: its number in the block
+    starts: Ints  # by box: its first row; one more entry says where the last box ends
+    low: Floats  # by column, then by box: the least value; NaN if the last box has the rows that are not finite
+    high: Floats  # by column, then by box: the largest value
+    runs: Ints  # by run: its first box; one more entry says where the last run ends
     low_run: Floats  # by column, then by run: the least value
-    high_run: Floats  # and the largest
+    high_run: Floats  # by column, then by run: the largest value
 
 
 class Room(NamedTuple):
-    """Scratch arrays for putting rows into boxes."""
+    """Scratch space for putting rows into boxes."""
 
-    box: Ints  # by row
-    size: Ints  # by box: its rows
-    number: Ints  # by box: how many before it have rows
+    box: Ints  # by row: its box
+    size: Ints  # by box: how many rows it has
+    number: Ints  # by box: how many boxes before it have rows
     following: Ints  # by box with rows: where its next row goes
 
 
 @kernel
 def lay_boxes(columns, first, end, cuts, parts, most, laid, room):
-    """Put rows into parts ** len(cuts) boxes by where the cuts are, and those that are not finite into one more.
+    """Put rows into parts ** len(cuts) boxes, divided at the cuts, and rows that are not finite into one more.
 
-    Boxes that share a part of the first column are a run. Empty ones are left out. Returns how many runs there are, or
-    TOO_FULL if a box would have more than the most rows.
+    Boxes that share a part of the first column form a run. Empty boxes are left out. Returns how many runs there are,
+    or TOO_FULL if a box would have more than `most` rows.
     """
     n, width, split = end - first, len(columns), len(cuts)
     boxes = parts**split
@@ -51,7 +51,7 @@ def lay_boxes(columns, first, end, cuts, parts, most, laid, room):
     for b in range(boxes):
         if room.size[b] > most:
             return TOO_FULL
-    # From here on, boxes are those with rows.
+    # From here on, only boxes with rows count.
     used, rows, runs, run_before = 0, 0, 0, -1
     for b in range(boxes + 1):
         room.number[b] = used
@@ -77,7 +77,7 @@ def lay_boxes(columns, first, end, cuts, parts, most, laid, room):
             laid.low[c, used - 1] = laid.high[c, used - 1] = np.nan
         for r in range(runs):
             b = laid.runs[r]
-            laid.low_run[c, r], laid.high_run[c, r] = laid.low[c, b], laid.high[c, b]  # if it is NaN, it has one box
+            laid.low_run[c, r], laid.high_run[c, r] = laid.low[c, b], laid.high[c, b]  # a run with NaN has one box
             for b in range(laid.runs[r] + 1, laid.runs[r + 1]):
                 laid.low_run[c, r] = min(laid.low_run[c, r], laid.low[c, b])
                 laid.high_run[c, r] = max(laid.high_run[c, r], laid.high[c, b])
@@ -86,7 +86,7 @@ def lay_boxes(columns, first, end, cuts, parts, most, laid, room):
 
 @part
 def find_boxes(columns, first, end, cuts, parts, box):
-    """The number of each row's box; behind the last one if it is not finite."""
+    """Write the number of each row's box. Rows that are not finite get the number behind the last box."""
     n, split = end - first, len(cuts)
     for begin in range(0, n, BLOCK):
         some = box[begin : min(n, begin + BLOCK)]
@@ -95,7 +95,7 @@ def find_boxes(columns, first, end, cuts, parts, box):
             values = columns[c, first + begin : first + begin + len(some)]
             for i in range(len(some)):
                 some[i] *= parts
-            for cut in range(0, cuts.shape[1], 4):  # four at a time: writing the sums takes longest
+            for cut in range(0, cuts.shape[1], 4):  # four at a time, since writing the sums takes longest
                 a, b, x, y = cuts[c, cut], cuts[c, cut + 1], cuts[c, cut + 2], cuts[c, cut + 3]
                 for i in range(len(some)):
                     value = values[i]
@@ -113,7 +113,7 @@ def find_boxes(columns, first, end, cuts, parts, box):
 
 @part
 def ends_of(values, starts, boxes, low, high):
-    """Write the least and the largest value of each box. Two values at a time: one chain would wait for itself."""
+    """Write the least and the largest value of each box. Two values at a time do not wait for each other."""
     for b in range(boxes):
         begin, end = starts[b], starts[b + 1]
         least = most = other_least = other_most = values[begin]
@@ -123,6 +123,6 @@ def ends_of(values, starts, boxes, low, high):
             most = value if value > most else most
             other_least = other if other < other_least else other_least
             other_most = other if other > other_most else other_most
-        value = values[end - 1]  # once more, or else it has not been
+        value = values[end - 1]  # the pairs may have missed the last value
         least, most = min(least, value), max(most, value)
         low[b], high[b] = min(least, other_least), max(most, other_most)

@@ -11,11 +11,11 @@ from skyband.problems.subscriptions.algorithms.boxes.kernels import TOO_FULL, La
 from skyband.problems.subscriptions.drivers.lists import Hits
 from skyband.problems.subscriptions.drivers.scoring import Scoring
 
-ROWS = 40  # in a box, about
-SPLIT = 4  # columns at most by which rows are split
-TOGETHER = 16  # queries that are asked together, if there are many
-SAMPLE = 512  # values that say where to split
-FULLEST = 4  # times as many rows as should be in a box: then the cuts are drawn again
+ROWS = 40  # a box should have about so many rows
+SPLIT = 4  # boxes divide at most so many columns
+TOGETHER = 16  # if there are many queries, so many are asked together
+SAMPLE = 512  # so many values are sampled to say where to cut
+FULLEST = 4  # if a box has so many times as many rows as it should, the cuts are drawn again
 
 
 class Boxes:
@@ -31,7 +31,7 @@ class Boxes:
         self._make_room(0, 0)
 
     def arrange(self, parameters: Floats, which: Ints) -> Ints:
-        """The queries, neighbours after each other: cut into strips by one parameter, and these by the next."""
+        """Put neighbouring queries next to each other: cut them into strips by one parameter, and these by the next."""
         values, n = parameters[:SPLIT, which], len(which)
         parts, strip = math.ceil((n / TOGETHER) ** (1 / max(1, len(values)))), np.zeros(n, np.int64)
         order = np.arange(n)
@@ -47,27 +47,27 @@ class Boxes:
         self._columns, self._first = columns, first
         if n > len(self._near) or parts**split > len(self._in_box):
             self._make_room(n, parts**split)
-        # If rows are spread as in the block before, its cuts will do.
+        # If rows are spread as in the block before, its cuts still fit.
         self._runs = TOO_FULL
         if parts == self._parts:
             self._runs = lay_boxes(columns, first, end, self._cuts, parts, self._fullest, self._laid, self._room)
         if self._runs == TOO_FULL:
             self._parts, self._cuts = parts, self._cut(columns[:split, first:end], parts)
             self._runs = lay_boxes(columns, first, end, self._cuts, parts, n, self._laid, self._room)
-            # Columns may depend on each other, so that no cuts make all boxes alike.
+            # If columns depend on each other, no cuts can make all boxes equally full.
             self._fullest = max(FULLEST * self._rows, 2 * int(self._room.size[: parts**split].max()))
 
     def _cut(self, columns: Floats, parts: int) -> Floats:
-        """Where the parts of each column begin, so that each part has about as many rows."""
+        """Where the parts of each column begin, so that all parts have about the same number of rows."""
         sample = np.sort(columns[:, :: max(1, columns.shape[1] // SAMPLE)], axis=1)
-        cuts = np.full((len(columns), -(-(parts - 1) // 4) * 4), np.inf)  # the last ones matter to no finite row
+        cuts = np.full((len(columns), -(-(parts - 1) // 4) * 4), np.inf)  # cuts at infinity divide no finite rows
         cuts[:, : parts - 1] = sample[:, np.arange(1, parts) * sample.shape[1] // parts]
         return cuts
 
     def _make_room(self, rows: int, boxes: int) -> None:
-        """Allocate what is kept from block to block: mapping so much memory for each block would take longer."""
+        """Allocate the arrays that are kept from block to block: to map so much memory for each block takes longer."""
         width = len(self._columns)
-        boxes += 2  # one for rows that are not finite, and an end
+        boxes += 2  # one box for rows that are not finite, and one entry for the end
         ends = (np.empty((width, boxes)) for _ in range(4))
         self._laid = Laid(
             np.empty((width, rows)), np.empty(rows, np.int64), np.empty(boxes, np.int64), next(ends), next(ends),
@@ -79,7 +79,7 @@ class Boxes:
         self._in_run, self._in_box = np.empty(boxes, np.bool_), np.empty(boxes, np.bool_)
 
     def sweep(self, parameters: Floats, threshold: Floats, which: Ints, begin: int, hits: Hits) -> tuple[int, int]:
-        # If few of many queries are swept, neighbours are far from each other.
+        # If only few of many queries are swept, neighbours are far from each other.
         together = self._together or min(TOGETHER, max(1, len(which) // 512))
         found: tuple[int, int] = self._scoring.sweep_boxes(
             *self._laid._replace(runs=self._laid.runs[: self._runs + 1]),

@@ -32,7 +32,7 @@ def open(
     few: Count = FEW,
     resolution: PartsOrBest = 0,
 ) -> Thresholds:
-    """`resolution`: parts of each column; 0: as many as make CELLS cells."""
+    """Each column is divided into `resolution` parts; 0: so many that there are about CELLS cells."""
     return Thresholds(spec, Cells(spec.scoring, resolution), slack=slack, hits=hits, parts=parts, few=few)
 
 

@@ -1,4 +1,4 @@
-"""How rows find their cells, and how the hits of rows become the hits of queries."""
+"""Finds the cells of rows, and sorts the hits that rows made by query."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from skyband.kernels.compiling import allocating
 
 @allocating
 def cells_of(columns, first, end, cuts):
-    """The cell of each row; behind the last one if a column lies outside, or one that is not split is not finite."""
+    """The cell of each row: behind the last cell if a value lies outside, or an undivided column is not finite."""
     n, (split, parts) = end - first, cuts.shape
     parts -= 1
     cell, inside = np.zeros(n, np.int32), np.ones(n, np.bool_)
@@ -33,7 +33,7 @@ def cells_of(columns, first, end, cuts):
 
 @allocating
 def by_query(n, row, query, score, which, queries, hit, hit_score, ends):
-    """Sort hits, which are in order of arrival, by query: those of the j-th of `which` end at ends[j]."""
+    """Sort hits from order of arrival to order of queries: those of the query which[j] end at ends[j]."""
     place, following = np.zeros(queries, np.int64), np.zeros(len(which) + 1, np.int64)
     for j in range(len(which)):
         place[which[j]] = j

@@ -1,4 +1,4 @@
-"""A grid over the space of the rows, each cell with the queries that a row in it may concern."""
+"""A grid over the space of the rows. Each cell lists the queries that a row in it may concern."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from skyband.problems.subscriptions.algorithms.scan.state import Scan
 from skyband.problems.subscriptions.drivers.lists import Hits
 from skyband.problems.subscriptions.drivers.scoring import Scoring
 
-CELLS = 4096  # at most, whatever the columns
-SPLIT = 3  # columns at most by which cells differ
-SAMPLE = 2048  # values that say where cells begin
-FULLEST = 16  # a grid is no use if a query is, on average, in the lists of more than every so many-th cell
-FEW_QUERIES = 16  # if no more than every so many-th query is asked, these are asked one by one
+CELLS = 4096  # a grid has at most so many cells
+SPLIT = 3  # cells divide at most so many columns
+SAMPLE = 2048  # so many values are sampled to say where cells begin
+FULLEST = 16  # a grid is useless if, on average, a query is in the lists of more than one in so many cells
+FEW_QUERIES = 16  # if at most one in so many queries is asked, they are asked one by one
 
 Members = npt.NDArray[np.int32]
 
 
 def resolution_of(columns: int, cells: int = CELLS) -> int:
-    """Into how many parts each of the columns is split.
+    """Into how many parts each column is divided.
 
     >>> [resolution_of(columns) for columns in (1, 2, 3, 10)]
     [512, 64, 16, 16]
@@ -32,13 +32,13 @@ def resolution_of(columns: int, cells: int = CELLS) -> int:
 
 
 class Grid(NamedTuple):
-    """Cells over the first columns, numbered by their parts; behind them one for all rows that are in none."""
+    """Cells over the first columns, numbered by their parts. One more cell takes the rows outside all others."""
 
-    cuts: Floats  # by column: where parts begin, and where the last one ends
+    cuts: Floats  # by column: where its parts begin, and where the last one ends
     starts: Ints  # by cell: where its queries begin in `member`
-    member: Members  # the queries of each cell, and room for those that every row meets
-    known: Floats  # by query: the threshold when the grid was made
-    outside: float  # the share of rows that were in no cell then
+    member: Members  # the queries of each cell, and room for the queries that every row meets
+    known: Floats  # by query: its threshold when the grid was drawn
+    outside: float  # the share of rows that lay outside all cells when the grid was drawn
 
 
 class Cells:
@@ -49,8 +49,8 @@ class Cells:
         self._scan = Scan(scoring)
         self._resolution = resolution or resolution_of(len(scoring.score.columns))
         self._grid: Grid | None = None
-        self._parameters = np.empty((0, 0))  # of the queries that the grid is of
-        self._idle, self._pause = 0, 1  # blocks for which no grid is tried, and how many the next time
+        self._parameters = np.empty((0, 0))  # those of the queries in the grid
+        self._idle, self._pause = 0, 1  # for how many blocks no grid is tried, and for how many the next time
         self._row, self._score, self._query = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32)
 
     def arrange(self, parameters: Floats, which: Ints) -> Ints:
@@ -90,7 +90,7 @@ class Cells:
     # -- the grid --------------------------------------------------------------------------------------------------
 
     def _tend(self, parameters: Floats, threshold: Floats) -> bool:
-        """Draw the grid again if too much has changed. Is there one?"""
+        """Draw the grid again if too much has changed. Returns whether there is a grid."""
         if self._grid is not None and self._parameters is parameters and self._holds(self._grid, threshold):
             return True
         if self._idle:
@@ -109,7 +109,7 @@ class Cells:
         return bool(few) and self._outside(grid.starts) <= 2 * grid.outside + 1 / 64
 
     def _outside(self, starts: Ints) -> float:
-        """The share of rows that are in no cell."""
+        """The share of rows that lie outside all cells."""
         return np.count_nonzero(self._cell == len(starts) - 2) / max(1, len(self._cell))
 
     def _cells(self, cuts: Floats) -> Members:
@@ -135,7 +135,7 @@ class Cells:
         starts = np.zeros(cells + 2, np.int64)
         np.cumsum(ends, out=starts[1:-1])
         starts[-1] = total + len(threshold)
-        # Behind the cells come all queries, for rows outside, and room for those that every row meets.
+        # Behind the queries of cells come all queries, for rows outside, and room for the queries that every row meets.
         member = np.empty(total + 2 * len(threshold), np.int32)
         member[total : total + len(threshold)] = np.arange(len(threshold))
         self._scoring.reach_cells(*sides, starts[:-2].copy(), member, True)
@@ -143,9 +143,10 @@ class Cells:
         return Grid(cuts, starts, member, threshold.copy(), self._outside(starts))
 
     def _cuts(self, columns: Floats, split: int) -> tuple[Floats | None, Floats, Floats]:
-        """Where the parts of the columns begin, so that each has about as many rows, and the box of each cell.
+        """Where parts of columns begin, so that all have about the same number of rows; and the bounds of each cell.
 
-        The outermost parts reach as far again as rows do. A column that is not split is only known to be finite.
+        The outermost parts extend beyond the rows by as far as the rows extend. An undivided column is only known to be
+        finite.
         """
         parts, n = self._resolution, columns.shape[1]
         none = np.empty((0, 0))
@@ -159,7 +160,7 @@ class Cells:
         cuts[:, 0], cuts[:, -1] = least - (most - least), most + (most - least)
         if not np.isfinite(cuts).all():
             return None, none, none
-        number = np.indices((parts,) * split).reshape(split, -1)  # by column and cell: the part
+        number = np.indices((parts,) * split).reshape(split, -1)  # by column, then by cell: the part
         low, high = np.full((len(columns), number.shape[1]), -np.inf), np.full((len(columns), number.shape[1]), np.inf)
         for c in range(split):
             low[c], high[c] = cuts[c, number[c]], cuts[c, number[c] + 1]
@@ -167,7 +168,7 @@ class Cells:
 
 
 def _runs(low: Floats, high: Floats, parts: int) -> tuple[Floats, Floats]:
-    """The ends of the runs of cells that share a part of the first column."""
+    """The bounds of the runs of cells that share a part of the first column."""
     width = len(low)
     return (
         np.ascontiguousarray(low.reshape(width, parts, -1).min(axis=2)),

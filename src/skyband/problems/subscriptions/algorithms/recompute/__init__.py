@@ -1,4 +1,4 @@
-"""Recomputation from scratch, once for each query: keep the whole window, score and sort it for every answer.
+"""Recomputation for each query: keep the whole window, and score and sort it for every answer.
 
 Paper:      none; this is the definition, and the oracle of all the others.
 Invariant:  that of `recompute` for rows, for each query by itself.
@@ -17,7 +17,7 @@ NAME = "recompute"
 
 
 def refuses(spec: Spec) -> str | None:
-    """What no algorithm can do that has an operator for each query."""
+    """Say what an algorithm with one operator per query cannot do, if the spec asks for it."""
     if spec.backfill:
         return "it lets a query see only rows that arrive after the query"
     if spec.own_slides:

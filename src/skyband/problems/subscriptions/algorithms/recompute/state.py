@@ -1,4 +1,4 @@
-"""An operator for rows, once for each query, and a clock that says which rows are late for all."""
+"""One operator for rows per query, and one clock that says for all of them which rows are late."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _NO_GROUPS = np.empty(0, np.int32)
 
 
 def row_spec(spec: Spec, k: int = 1, size: int | None = None, *, counts: bool = True) -> RowSpec:
-    """One query as an algorithm for rows takes it. Unless it `counts` arrivals itself, it is told their numbers."""
+    """The spec of one query for an algorithm for rows. Unless it counts arrivals itself, rows carry their numbers."""
     window = spec.window if size is None else replace(spec.window, size=size)
     return RowSpec(k, window if counts else window.over_numbers(), spec.emit)
 
 
 class PerQuery:
-    """As many operators as there are queries."""
+    """The operator: it has one operator for rows per query."""
 
     def __init__(self, spec: Spec, open_one: Open) -> None:
         self.spec = spec
@@ -41,7 +41,7 @@ class PerQuery:
         self._columns = np.empty((3, 0), np.int64)  # k, size, and whether it counts arrivals itself, by query
         self._parameters = np.empty((len(spec.scoring.score.parameters), 0))
         self._windows = WindowClock(spec.window)
-        self._position = 0  # of the last row
+        self._position = 0  # the position of the last row
 
     @property
     def late(self) -> int:
@@ -52,7 +52,7 @@ class PerQuery:
     def add(self, queries: Queries, *, backfill: bool) -> Answer:
         if backfill:
             raise InvalidQuery("backfill needs the rows of the window, which this algorithm does not keep.")
-        # Of numbered rows, a query that comes later has to be told the numbers.
+        # Where rows are numbered, a later query cannot count them itself: it is told their numbers.
         counts = not self._windows.numbered or self._windows.arrivals == 0
         added = np.stack([queries.k, queries.size, np.full(len(queries.k), counts, np.int64)])
         self._columns = np.concatenate([self._columns, added], axis=1)
@@ -63,7 +63,7 @@ class PerQuery:
         return Answer.joined([])
 
     def _tell_time(self, operator: RowOperator) -> None:
-        """A query that comes later has to know what is late."""
+        """Tell a new query the time, so that it knows which rows are late."""
         clock = self._windows
         if clock.waits and clock.closed > -NEVER:
             operator.advance(clock.closed)
@@ -86,8 +86,8 @@ class PerQuery:
     def push(self, batch: Batch) -> Answer:
         if not self.spec.window.moves_by_value or not len(batch.time):
             return self._push(batch)
-        # Answers say when they became known, not by which row: so that these tell them apart, none is pushed with
-        # another after which it is the same time.
+        # An answer says when it became known, not by which row. Two rows after which the clock shows the same time are
+        # therefore not pushed together, so that their answers stay apart.
         now = np.maximum.accumulate(batch.time)
         cuts = [0, *(np.flatnonzero(now[1:] == now[:-1]) + 1).tolist(), len(now)]
         answers = [
@@ -113,7 +113,7 @@ class PerQuery:
         return _merged(answers)
 
     def _push_numbered(self, operator: RowOperator, scores: Floats, numbers: Ints, first: int) -> list[Answer]:
-        """Push rows to a query that came later: its windows end where those of the others do."""
+        """Push rows with their numbers to a later query, so that its windows end where those of the others do."""
         clock, found = self._windows, list[Answer]()
         if not clock.slides:
             answer = operator.push(RowBatch(scores, numbers, _NO_GROUPS, first))
@@ -203,7 +203,7 @@ class PerQuery:
 
 
 def _merged(answers: Sequence[Sequence[Answer]]) -> Answer:
-    """The answers of the queries, in order of time and then of queries."""
+    """The answers of all queries, in order of time and then of queries."""
     parts = [
         answer._replace(group=np.full(len(answer.at), q, np.int32))
         for q, found in enumerate(answers)

@@ -1,6 +1,6 @@
 """No index: each row is scored for each query, in blocks.
 
-Paper:      none; this vectorised loop is the measure for every index.
+Paper:      none; every index is measured against this vectorised loop.
 Invariant:  as `drivers/thresholds.py`.
 Cost:       a row is scored once for each query: a fraction of a nanosecond if the score is arithmetic.
 Choose it:  there are few queries, a score has many columns, or nothing bounds it.

@@ -1,4 +1,4 @@
-"""The rows of a block, as they arrived: the loop over them is `sweep` of `drivers/kernels/scoring.py`."""
+"""The rows of a block in order of arrival. The loop over them is `sweep` of `drivers/kernels/scoring.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skyband.problems.subscriptions.drivers.scoring import BLOCK, Scoring
 
 
 class Scan:
-    """The index of `scan`: none."""
+    """The index of `scan`, which looks at every row."""
 
     def __init__(self, scoring: Scoring) -> None:
         self._scoring = scoring

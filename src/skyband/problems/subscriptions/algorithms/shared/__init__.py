@@ -34,7 +34,7 @@ def refuses(spec: Spec) -> str | None:
 
 
 def expected_rows(spec: Spec, window_rows: float) -> float:
-    """As a k-skyband, for the ten that are assumed where k is not known."""
+    """The rows of a k-skyband. If k is not known, ten is assumed."""
     return min(window_rows, 10 * (1 + float(np.log(max(1.0, window_rows / 10)))))
 
 

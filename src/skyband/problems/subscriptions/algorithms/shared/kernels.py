@@ -1,4 +1,4 @@
-"""The bands of score groups: rows by score group, best first; which still matter, and what queries read of them."""
+"""Bands of rows by score group, best first: which rows still matter, and what queries read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from skyband.kernels.ranking import ranks_before, sort_best_first
 from skyband.problems.subscriptions.drivers.kernels.lists import LATEST
 from skyband.problems.subscriptions.drivers.kernels.score_groups import NONE
 
-SCORE_GROUP = "last"  # the field of a row in which its score group is: there are no panes here
-FROM_THE_START = -1  # as the first arrival that a query sees
-COUNTED = 256  # rows of a score group that are put in order by counting
+SCORE_GROUP = "last"  # the field of a row that holds its score group: there are no panes here
+FROM_THE_START = -1  # the first arrival that a query sees, if it sees all
+COUNTED = 256  # up to so many rows of a score group are sorted by counting
 
 
 @allocating
 def by_score_group(rows, score_groups):
-    """The rows by score group, best first."""
+    """Sort rows by score group, best first."""
     n, ends, found = len(rows), np.zeros(score_groups + 1, np.int64), np.empty_like(rows)
     number, score, place = np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64)
     for x in range(n):
@@ -43,8 +43,10 @@ def by_score_group(rows, score_groups):
 
 @part
 def put_by_counting(rows, number, score, place, found):
-    """Put the rows with these numbers into `found`, each behind as many as are better. Nothing branches, so that few
-    rows are sorted faster. False if scores are equal."""
+    """Sort the rows with these numbers into `found`: as many rows come before each as are better.
+
+    No step branches, so this sorts few rows faster. Returns False if two scores are equal.
+    """
     n = len(number)
     for x in range(n):
         place[x] = NONE
@@ -59,7 +61,7 @@ def put_by_counting(rows, number, score, place, found):
 
 @allocating
 def merged(band, rows):
-    """Two bands as one: both are by score group, best first."""
+    """Merge two bands; both are by score group, best first."""
     found, a, b = np.empty(len(band) + len(rows), band.dtype), 0, 0
     for x in range(len(found)):
         takes = b == len(rows)
@@ -76,10 +78,10 @@ def merged(band, rows):
 
 @allocating
 def pruned(band, more, first, k, starts, score_groups):
-    """The band of a band and more rows: those from `first` on that fewer than k better ones of their group outlive.
+    """Merge rows into a band, and keep those from `first` on that fewer than k better ones of their group outlive.
 
-    A query sees rows from one of the arrivals `starts` on, ascending. A better row counts only if every query that sees
-    the row sees the better one, too.
+    Each query sees the rows from one of the arrivals `starts` on, which ascend. A better row counts only if every query
+    that sees the row also sees the better one.
     """
     rows = merged(band, by_score_group(more, score_groups))
     n = len(rows)
@@ -111,10 +113,10 @@ def read(
     rows, score_groups, k, first, start, score_group, earliest_first,
     out_group, out_rank, out_score, out_time, out_position,
 ):  # fmt: skip
-    """Write each query's k best of the band's rows of its score group; returns how many rows these are.
+    """Write the k best rows of each query from the band of its score group; returns how many rows it wrote.
 
-    Where a score group has many queries, those whose windows begin between the same two rows read the same list.
-    `earliest_first`: queries by score group, those first whose windows begin first.
+    If a score group has many queries, those whose windows begin between the same two rows read the same list.
+    `earliest_first` has the queries by score group, sorted by the beginnings of their windows.
     """
     most, n, lists = 1, 0, 0
     starts, queries = np.zeros(score_groups + 1, np.int64), np.zeros(score_groups, np.int64)
@@ -139,13 +141,13 @@ def read(
         while old < starts[t + 1] and times[old] < first[q]:
             old += 1
         too_old[q] = old
-    # By score group, one entry more than it has rows, by how many of these are too old.
+    # For each score group, one list per number of rows that are too old: one more than it has rows.
     list_of = np.full(len(rows) + score_groups, -1, np.int64)
     own = min(len(k), len(list_of))
     length, listed_score = np.empty(own + 1, np.int64), np.empty((own + 1, most))
     listed_time, listed_position = np.empty((own + 1, most), np.int64), np.empty((own + 1, most), np.int64)
     for q in range(len(k)):
-        if k[q] == 0:  # it is not asked
+        if k[q] == 0:  # this query is not asked
             continue
         t, at, wanted = score_group[q], own, k[q]
         if queries[t] > starts[t + 1] - starts[t] and start[q] == FROM_THE_START:
@@ -167,7 +169,7 @@ def read(
 
 @part
 def seen(rows, first, start, wanted, score, time, position):
-    """List the first of the rows that a query sees, at most as many as are wanted; returns how many."""
+    """List the best rows that a query sees, at most as many as are wanted; returns how many."""
     n = 0
     for x in range(len(rows)):
         if n == min(wanted, len(score)):

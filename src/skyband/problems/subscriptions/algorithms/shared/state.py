@@ -30,9 +30,9 @@ from skyband.problems.subscriptions.operator import Batch, Queries, Spec
 from skyband.windows import NEVER
 
 FIELDS = ROW.itemsize // 8
-THINNED_AT = 1024  # rows wait, before it is worth asking which of them matter
-ROOM = 1 << 16  # for rows that are kept of a batch, at least
-ANY_K = 2**62  # as the largest k that all rows held matter to
+THINNED_AT = 1024  # from so many waiting rows on, it pays to ask which of them matter
+ROOM = 1 << 16  # room for at least so many rows that are kept of a batch
+ANY_K = 2**62  # the rows held are complete whatever k is
 # The rows of `_queries`. START: the first arrival that the query sees; OF: its score group.
 K, SIZE, START, EVERY, OF = range(5)
 _ONE_START = np.array([FROM_THE_START])
@@ -43,21 +43,21 @@ class Shared(WindowDriver):
 
     def __init__(self, spec: Spec, *, thinned_at: int = THINNED_AT, room: int = ROOM) -> None:
         super().__init__(spec)
-        self._queries = np.empty((5, 0), np.int64)  # by what is known (K, SIZE, …), then by query
+        self._queries = np.empty((5, 0), np.int64)  # by property (K, SIZE, …), then by query
         self._score_groups = ScoreGroups(spec.scoring.score)
         self._born = np.full(len(self._score_groups), -LATEST)  # by score group: since when its rows are held
         self._know()
-        self._band = np.empty(0, ROW)  # rows of windows that have closed: by score group, best first
-        self._waiting: list[Rows] = []  # rows of windows that have not, in batches
-        self._count = 0  # of rows waiting
+        self._band = np.empty(0, ROW)  # rows from before the last window closed: by score group, best first
+        self._waiting: list[Rows] = []  # later rows, in batches: they wait for a window to close
+        self._count = 0  # how many rows wait
         self._before = Before(spec.emit)
         self._thinned_at, self._thin_next = thinned_at, thinned_at
-        # The rows of the window are held that matter to a k up to this; up to K, once the rows from before K rose have
-        # left.
+        # Every row of the window that matters to a k up to this is held. When the rows from before K rose have left the
+        # window, that holds for K.
         self._complete = ANY_K
         self._rose = -NEVER
         self._least_room = room
-        self._kept = np.empty(0, ROW)  # room
+        self._kept = np.empty(0, ROW)  # scratch space
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
@@ -107,14 +107,14 @@ class Shared(WindowDriver):
         self._count = sum(map(len, self._waiting))
 
     def _know(self) -> None:
-        """Derive what follows from the queries."""
+        """Compute what follows from the queries, after these have changed."""
         self._most = int(self._queries[K].max(initial=self.spec.k or 1))
-        self._lines = int(self._queries[K].sum())  # that a window shows at most
+        self._lines = int(self._queries[K].sum())  # a window shows at most so many
         self._came_late = bool((self._queries[START] != FROM_THE_START).any())
         self._own_slides = bool((self._queries[EVERY] != self.spec.window.every).any())
         self._earliest_first = np.lexsort((-self._queries[SIZE], self._queries[OF]))
         score_groups = len(self._score_groups) if self._score_groups.looked_up else 1
-        self._best = np.empty((score_groups, 2 * self._most))  # room for scores, by score group
+        self._best = np.empty((score_groups, 2 * self._most))  # scratch space for scores, by score group
         self._counts, self._limits = np.empty(score_groups, np.int64), np.empty(score_groups)
 
     # -- rows ------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Shared(WindowDriver):
     def push(self, batch: Batch) -> Answer:
         if self._windows.waits:
             return super().push(batch)
-        # It is known where windows end without looking at the time of each row.
+        # The driver says where windows end, so the time of each row need not be looked at.
         columns, every, u = np.ascontiguousarray(batch.columns), self.spec.window.every, 0
         while u < columns.shape[1]:
             v = min(columns.shape[1], u + every - self._arrivals % every)
@@ -141,7 +141,7 @@ class Shared(WindowDriver):
         columns = np.ascontiguousarray(columns)
         cuts, k = [0, len(time)], len(time) + 1
         if len(self._starts()) == 1 and (time[1:] >= time[:-1]).all():
-            # In order, so that rows of a slide can be compared at once.
+            # Rows are sorted, so that the rows of a slide can be compared at once.
             slide = time // self.spec.window.every
             cuts, k = [0, *(np.flatnonzero(slide[1:] != slide[:-1]) + 1).tolist(), len(time)], self._most
         for u, v in pairwise(cuts):
@@ -150,9 +150,9 @@ class Shared(WindowDriver):
                 self._wait(rows)
 
     def _scored(self, columns: Floats, u: int, v: int, k: int) -> Iterator[Rows]:
-        """The rows of [u, v), all of one slide, that may matter to a k; their numbers stand for time and position.
+        """The rows of [u, v), all of one slide, that may matter to a k. Their numbers stand for time and position.
 
-        With a k larger than the rows, all that have a score.
+        If k is larger than the number of rows, these are all rows that have a score.
         """
         rows, score_groups, scoring, begin = v - u, self._score_groups, self.spec.scoring, 0
         if max(rows, self._least_room) > len(self._kept):
@@ -178,7 +178,7 @@ class Shared(WindowDriver):
             self._thin()
 
     def _thin(self) -> None:
-        """Drop waiting rows that K better ones of the same slide outlive."""
+        """Drop the waiting rows that K better ones of the same slide outlive."""
         rows = _joined(self._waiting)
         slide = rows["time"] // self.spec.window.every
         none = np.empty(0, ROW)
@@ -187,14 +187,14 @@ class Shared(WindowDriver):
         self._thin_next = max(self._thinned_at, 2 * self._count)
 
     def _pruned(self, band: Rows, rows: Rows, first: int) -> Rows:
-        """The band with more rows, without those that no longer matter."""
+        """Merge rows into the band, and drop those that no longer matter."""
         kept: Rows = pruned(band, rows, first, self._most, self._starts(), len(self._score_groups))
         if len(kept) < len(band) + len(rows):
             self._complete = min(self._complete, self._most)
         return kept
 
     def _starts(self) -> Ints:
-        """The first arrivals that queries see; one is enough where later rows have later times."""
+        """The first arrivals that queries see. One is enough if later rows have later times."""
         if self._numbered or not self._came_late:
             return _ONE_START
         return np.unique(np.append(self._queries[START], FROM_THE_START))
@@ -230,8 +230,10 @@ class Shared(WindowDriver):
         return self._before.takes_back()
 
     def _read(self, rows: Rows, k: Ints, first: Ints, at: int) -> tuple[Answer, Ints]:
-        """Each query's k best of the rows from the time `first` on, and when these came. `rows`: by score group, best
-        first."""
+        """Each query's k best of the rows from the time `first` on, and the times of these rows.
+
+        `rows` are by score group, best first.
+        """
         room = min(self._lines, len(k) * len(rows))
         answer = Answer(
             np.full(room, at),
@@ -254,7 +256,7 @@ class Shared(WindowDriver):
         return min(int(times.min(initial=LATEST)) for times in live)
 
     def top(self, k: int | None, size: int | None) -> Answer:
-        """The best rows right now, of the band and of the rows that wait."""
+        """The best rows right now, from the band and from the waiting rows."""
         ends, later = np.full(self._queries.shape[1], self._now + 1), self._windows.arrived(0) - 1
         if size is None:
             closing = self._windows.answered_at(self._worth_closing)
@@ -318,7 +320,7 @@ class Shared(WindowDriver):
         self._set_clocks(clocks)
 
     def rescore(self, change: Change) -> None:
-        """Put change(scores) in place of all scores held: others in the same order."""
+        """Replace all scores held by `change(scores)`, which keeps their order."""
         self.restore(rescored(self.state(), change, other=("score_groups",)))
 
     def check(self) -> None:
@@ -335,6 +337,6 @@ class Shared(WindowDriver):
 
 
 def _joined(parts: list[Rows]) -> Rows:
-    """All these rows, joined as plain numbers: numpy joins records field by field."""
+    """Concatenate rows as plain numbers: numpy would copy records field by field."""
     numbers = [np.empty((0, FIELDS), np.int64), *(part.view(np.int64).reshape(-1, FIELDS) for part in parts)]
     return np.concatenate(numbers).reshape(-1).view(ROW)

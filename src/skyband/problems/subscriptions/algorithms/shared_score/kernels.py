@@ -1,4 +1,4 @@
-"""Which rows of a block reach the thresholds of queries, where all of a score group score them alike."""
+"""Finds the rows of a block that reach the thresholds of queries, where a score group has one score for each row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skyband.problems.subscriptions.drivers.scoring import BLOCK
 
 @allocating
 def sweep_shared(scores, seen_by, score_groups, score_group_of, threshold, which, begin, hit, score, ends):
-    """Find the rows that reach the thresholds of the queries which[begin:], in order of arrival. Returns as `sweep`."""
+    """Find the rows that reach the thresholds of the queries which[begin:], in order of arrival, as `sweep` does."""
     least, starts = np.full(score_groups, np.inf), np.zeros(score_groups + 1, np.int64)
     for j in range(begin, len(which)):
         least[score_group_of[which[j]]] = min(least[score_group_of[which[j]]], threshold[which[j]])
@@ -42,7 +42,7 @@ def sweep_shared(scores, seen_by, score_groups, score_group_of, threshold, which
 
 @part
 def near_of_one(scores, least, near):
-    """Which rows reach the lowest threshold; returns how many."""
+    """List the rows that reach the lowest threshold; returns how many."""
     m = 0
     for begin in range(0, len(scores), BLOCK):
         block = scores[begin : min(len(scores), begin + BLOCK)]
@@ -55,7 +55,7 @@ def near_of_one(scores, least, near):
 
 @part
 def near_of_score_groups(scores, seen_by, least, near):
-    """The same, each of its score group."""
+    """List the rows that reach the lowest threshold of their score group; returns how many."""
     m = 0
     for i in range(len(scores)):
         near[m] = i

@@ -1,4 +1,4 @@
-"""The scores of a block's rows, and for each row the score group that sees it."""
+"""The score of each row of a block, and the score group that sees the row."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class SharedScore:
 
     def __init__(self, scoring: Scoring) -> None:
         self._scoring = scoring
-        self._parameters = np.empty((0, 0))  # by parameter, then by query: those that the score groups are of
+        self._parameters = np.empty((0, 0))  # by parameter, then by query: the ones behind the score groups
         self._score_groups = ScoreGroups(scoring.score)
         self._score_group_of: Ints = np.empty(0, np.int64)  # by query: its score group
-        self._scores: Floats = np.empty(0)  # by row
+        self._scores: Floats = np.empty(0)  # by row: its score
         self._seen_by: Ints = np.empty(0, np.int64)  # by row: its score group, or NONE; empty: there is one group
 
     def arrange(self, parameters: Floats, which: Ints) -> Ints:
-        """By score group."""
+        """Sort the queries by score group."""
         if parameters is not self._parameters:
             self._parameters, self._score_groups = parameters, ScoreGroups(self._scoring.score)
             self._score_group_of = self._score_groups.of_queries(parameters)

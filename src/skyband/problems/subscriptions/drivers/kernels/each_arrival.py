@@ -1,4 +1,4 @@
-"""What rows do to the lists of queries where an answer is due with each arrival."""
+"""Takes rows into the lists of queries where an answer is due with each arrival."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from skyband.problems.subscriptions.drivers.kernels.lists import (
     without_outlived,
 )
 
-MORE = 64  # hits that a short list takes in at a time
-SORTED = 8  # rows of a list that are kept best first, beside twice those of an answer
-PLACE = 32  # bits for a place in a list
+MORE = 64  # a short list takes in so many hits at a time
+SORTED = 8  # so many rows of a list, beside twice those of an answer, are kept best first
+PLACE = 32  # a place in a list has so many bits
 LAST_PLACE = (1 << PLACE) - 1
 
 
 class Room(NamedTuple):
-    """Scratch arrays for one list, each as long as the list has rows, old and new."""
+    """Scratch space for one list. Each array has room for the list's rows, old and new."""
 
-    hit: Ints  # hits that may be in an answer, in order of arrival
-    score: Floats  # of the same
-    best: Ints  # numbers in `hit`, best first
-    place: Ints  # by number in `hit`: its place in the list
-    behind: Ints  # hits that are in no answer yet, in order of arrival
+    hit: Ints  # the hits that may be in an answer, in order of arrival
+    score: Floats  # the scores of these hits
+    best: Ints  # indices into `hit`, best first
+    place: Ints  # by index into `hit`: its place in the list
+    behind: Ints  # the hits that are in no answer yet, in order of arrival
     key: Ints  # when a row leaves the window, and its place in the list, as one number
-    leaving: Ints  # the same, ascending
+    leaving: Ints  # the keys, ascending
     alive: Ints  # bits: the places of the rows that are in the window
 
 
@@ -57,11 +57,11 @@ def room_for_lists(rows: int) -> Room:
 def arrive(
     which, swept, begin, stop, hits, arrivals, counted, order, queries, threshold, pool, emit, emitted, failed, room
 ):
-    """Have the queries which[begin:stop] take in their hits one by one, and emit what each changes.
+    """Let the queries which[begin:stop] take in their hits one by one, and emit what each hit changes.
 
-    The hits of the j-th query end at hits.ends[j], and begin where those of the one before end. A query whose list
-    would run short is put into `failed`, and is left as before. Returns the query to go on with if the pool or the
-    lines had no room, and how many failed.
+    The hits of the query which[j] end at hits.ends[j], and begin where those of the query before end. A query whose
+    list would run short is put into `failed` and not changed. Returns the query to go on with if the pool or the lines
+    ran out of room, and how many queries failed.
     """
     failures = 0
     for j in range(begin, stop):
@@ -69,7 +69,7 @@ def arrive(
         q = which[j]
         query = queries[q]
         p, p_end = hits.ends[j - 1] if j > swept else 0, hits.ends[j]
-        horizon = arrivals.last_now - query.size  # a later row outlives these arrivals
+        horizon = arrivals.last_now - query.size  # a row later than this outlives these arrivals
         if p == p_end and query.oldest > horizon:
             continue
         need = query.length + p_end - p
@@ -88,7 +88,7 @@ def arrive(
 
 @inlined
 def fetch(which, j, stop, queries, threshold, pool):
-    """Prefetch the lists that come next: they lie anywhere in memory."""
+    """Prefetch the lists that are needed next: they are scattered over memory."""
     if j + 8 < stop:
         prefetch(queries, which[j + 8])
         prefetch(threshold, which[j + 8])
@@ -100,8 +100,11 @@ def fetch(which, j, stop, queries, threshold, pool):
 
 @inlined
 def nearest(rows, query, threshold, horizon, expired):
-    """How many rows, from the best on, hold k that are later than the horizon: no row behind them is in an answer up to
-    there. -1: the list has fewer than k such rows before its edge."""
+    """How many rows, from the best on, contain k that are later than the horizon.
+
+    No row behind these is in an answer before the horizon. Returns -1 if the list has fewer than k such rows before its
+    edge.
+    """
     near = nearest_sorted(rows, query, threshold, horizon)
     if near < 0 and query.sorted < query.length:
         sort_list(rows, query, expired)
@@ -111,7 +114,7 @@ def nearest(rows, query, threshold, horizon, expired):
 
 @part
 def nearest_sorted(rows, query, threshold, horizon):
-    """The same among the rows that are best first."""
+    """As `nearest`, but only among the rows that are sorted."""
     left, x = query.k, query.offset
     end = query.offset + query.sorted
     while x < end:
@@ -125,7 +128,7 @@ def nearest_sorted(rows, query, threshold, horizon):
 
 @part
 def sort_list(rows, query, expired):
-    """Sort the rows that are in no order into the others, and drop those that have expired."""
+    """Sort the unsorted rows into the others, and drop those that have expired."""
     head = query.sorted
     for x in range(query.offset + query.sorted, query.offset + query.length):
         row = row_at(rows, x)
@@ -140,13 +143,13 @@ def sort_list(rows, query, expired):
 
 @part
 def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold, pool, emit, emitted, room):
-    """One query takes in the hits [p, p_end), while others leave its window.
+    """Let one query take in the hits [p, p_end), while rows leave its window.
 
-    It takes as many hits at a time as the list has rows, and trims the list in between, so that it stays short.
+    It takes as many hits at a time as the list has rows, and trims the list in between to keep it short.
     """
     last, begin = len(arrivals.now) - 1, 0
-    horizon = arrivals.last_now - query.size  # a later row outlives these arrivals,
-    lasting = horizon + (arrivals.last_now - arrivals.first_now) + 1  # and from here on as many more
+    horizon = arrivals.last_now - query.size  # a row later than this outlives these arrivals,
+    lasting = horizon + (arrivals.last_now - arrivals.first_now) + 1  # and a row from here on as many more
     while True:
         some = min(p_end, p + max(MORE, query.length))
         stop = hits.row[some] if some < p_end else last + 1
@@ -173,11 +176,11 @@ def take_in(query, q, near, p, p_end, hits, arrivals, counted, order, threshold,
 
 @inlined
 def meet(query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, threshold, rows, emit, emitted, room):
-    """One query takes in the hits [p, p_end) among the arrivals [begin, stop), while others leave its window.
+    """Let one query take in the hits [p, p_end) among the arrivals [begin, stop), while rows leave its window.
 
-    Meanwhile its list has two parts. [0, m) is best first: the sorted rows, and the hits that rank before the last of
-    these, whether they have come yet or have left. [m, n) is in no order. Every row of an answer ranks no later than
-    the last of the nearest, which stays. If the nearest are not known, all rows are near.
+    Meanwhile its list has two parts. [0, m) is sorted, best first: it has the rows that were sorted, and the hits that
+    rank before the last of these, whether they have arrived yet or have left. [m, n) is unsorted. The last of the
+    `near` rows stays in the window, and no row of an answer ranks behind it. If `near` is not known, all rows are near.
     """
     base, head, n = query.offset, query.sorted, query.length
     expired = clock_after(arrivals, stop - 1) - query.size
@@ -186,13 +189,13 @@ def meet(query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, 
         i = hits.row[h]
         score, time, position = hits.score[h], time_of(arrivals, i), position_of(arrivals, i)
         if not reaches(score, time, position, threshold[q], query) or time <= clock_after(arrivals, i) - query.size:
-            continue  # the list was trimmed since it was found, or it came late
+            continue  # the list was trimmed after this hit was found, or the hit is late
         is_before = near < 0 or trails(row_at(rows, base + head - 1), score, time, position)
         room.hit[coming], room.score[coming], room.behind[behind] = h, score, h
         coming += is_before
         behind += not is_before
     m, n = head + coming, n + coming
-    moved = min(coming, query.length - head)  # rows in no order make way for others
+    moved = min(coming, query.length - head)  # so many unsorted rows make way for the coming ones
     for x in range(moved):
         copy_row(rows, base + n - moved + x, rows, base + head + x)
     for y in range(behind):
@@ -203,7 +206,7 @@ def meet(query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, 
     rank(coming, hits, arrivals, room)
     shown = min(query.k, head)
     last, end = merge(rows, base, head, shown, near, coming, hits, arrivals, room)
-    # Only hits that rank before the last of the nearest can change an answer.
+    # Only hits that rank before the last near row can change an answer.
     met = 0
     for x in range(coming):
         room.hit[met], room.place[met] = room.hit[x], room.place[x]
@@ -215,7 +218,7 @@ def meet(query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, 
             delete(room.alive, room.place[x])
         follow(query, q, shown, last, end, met, leaving, hits, arrivals, counted, order, rows, emit, emitted, room)
     head, oldest = gather(rows, base, 0, 0, m, expired, LATEST)
-    last = min(m - head, n - m)  # rows that fill the gap
+    last = min(m - head, n - m)  # so many rows fill the gap
     for x in range(last):
         copy_row(rows, base + head + x, rows, base + n - last + x)
     query.length, query.sorted, query.oldest = head + n - m, head, oldest
@@ -223,7 +226,7 @@ def meet(query, q, near, p, p_end, begin, stop, hits, arrivals, counted, order, 
 
 @inlined
 def rank(coming, hits, arrivals, room):
-    """Sort the hits by counting the better ones: that needs no branches, and is faster where hits are few."""
+    """Sort the hits by counting the better ones of each. That needs no branches, so it is faster for few hits."""
     for number in range(coming):
         score, x, equal = room.score[number], 0, 0
         for other in range(coming):
@@ -241,9 +244,9 @@ def rank(coming, hits, arrivals, room):
 
 @inlined
 def merge(rows, base, n, shown, near, coming, hits, arrivals, room):
-    """Merge the hits into the first n rows, from the last place on, and note where each is put.
+    """Merge the hits into the first n rows, from the last place backwards, and note the place of each.
 
-    Returns where the last of the first `shown` rows is now, and where the nearest end.
+    Returns where the last of the first `shown` rows is now, and where the near rows end.
     """
     x, to, last, end = n - 1, n + coming - 1, shown - 1, near
     for y in range(coming - 1, -1, -1):
@@ -265,7 +268,7 @@ def merge(rows, base, n, shown, near, coming, hits, arrivals, room):
 
 @inlined
 def find_leaving(rows, base, m, expired, size, arrivals, room):
-    """Find the first m rows that leave the window: when each leaves, and its place, as one number, ascending."""
+    """Find which of the first m rows leave the window: when each leaves, and its place, as one number; ascending."""
     found = 0
     for x in range(m):
         room.leaving[found] = x
@@ -283,10 +286,10 @@ def find_leaving(rows, base, m, expired, size, arrivals, room):
 
 @inlined
 def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, order, rows, emit, emitted, room):
-    """Emit how the answer changes, row by row as they come and leave.
+    """Emit how the answer changes with each row that enters or leaves the window.
 
-    All these rows lie best first, and `alive` has the places of those in the window. Loop invariant: the answer is the
-    first `shown` of the rows alive, k or all, up to place `last`.
+    All these rows are sorted, best first, and `alive` has the places of those in the window. Loop invariant: the answer
+    is the first `shown` of the rows alive, which are k or all, up to the place `last`.
     """
     k, base, alive = query.k, query.offset, room.alive
     h, y = 0, 0
@@ -295,7 +298,7 @@ def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, o
         i = min(by_hit, room.leaving[y] >> PLACE if y < leaving else LATEST)
         at = clock_after(arrivals, i) + counted
         if takes_back(emit):
-            for z in range(y, leaving):  # all at once: their ranks are those before any has left
+            for z in range(y, leaving):  # all leave at once: their ranks are those before any of them left
                 x = room.leaving[z] & LAST_PLACE
                 if room.leaving[z] >> PLACE > i or x > last:
                     break
@@ -338,7 +341,7 @@ def follow(query, q, shown, last, m, coming, leaving, hits, arrivals, counted, o
 
 @inlined
 def enter(rows, base, x, rank, emitted, at, q, order, emit):
-    """Emit that a row enters the answer; with entries only once."""
+    """Emit that a row enters the answer. A query that emits entries emits it only once."""
     row = row_at(rows, base + x)
     if takes_back(emit) or row.flag == 0:
         write(emitted.lines, emitted.written, at, q, rank, row, ENTER, order)
@@ -347,8 +350,8 @@ def enter(rows, base, x, rank, emitted, at, q, order, emit):
 
 @inlined
 def gather(rows, base, end, begin, stop, expired, oldest):
-    """Move the rows [begin, stop) to the end, without those that have expired; returns the end, and the oldest time."""
-    for x in range(begin, stop):  # without a branch, which no processor could predict
+    """Move the rows [begin, stop) to `end`, without the expired ones; returns the new end, and the oldest time."""
+    for x in range(begin, stop):  # there is no branch, since no processor could predict it
         at = row_at(rows, base + x).time
         copy_row(rows, base + end, rows, base + x)
         end += at > expired
@@ -358,9 +361,9 @@ def gather(rows, base, end, begin, stop, expired, oldest):
 
 @inlined
 def expires(arrivals, oldest, size):
-    """The arrival with which the oldest row leaves the window; behind the last one if it stays."""
+    """The arrival with which the oldest row leaves the window; behind the last arrival if the row stays."""
     now = arrivals.now
-    if oldest > arrivals.last_now - size:  # so that nothing overflows where there is none
+    if oldest > arrivals.last_now - size:  # checked first, so that nothing overflows if there is no oldest row
         return len(now)
     if arrivals.consecutive:
         return max(0, oldest + size - arrivals.first_now)

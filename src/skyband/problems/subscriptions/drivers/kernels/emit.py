@@ -1,4 +1,4 @@
-"""The lines of answers: how they become columns, and what a window emits where it is compared with the one before."""
+"""Turns lines of answers into columns, and emits how the answer of a window differs from the one before."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from skyband.kernels.ranking import ZERO, ranks_before
 
 
 class Emitted(NamedTuple):
-    """Lines of answers, in the order in which they are written."""
+    """Lines of answers, in the order in which they were written."""
 
     lines: Any
-    written: Ints  # how many, in its one entry
+    written: Ints  # its only entry: how many lines were written
 
 
 @part
 def by_key(index, keys, count):
-    """The same indices, sorted by keys below `count`; equal keys stay in their order."""
+    """Sort indices by their keys, which are below `count`. Indices with equal keys keep their order."""
     following, found = np.zeros(count + 1, np.int64), np.empty(len(index), np.int64)
     for key in keys:
         following[key + 1] += 1
@@ -37,7 +37,10 @@ def by_key(index, keys, count):
 
 @allocating
 def in_columns(lines, groups, orders):
-    """Lines as the columns of an answer, sorted by order and then by group; 0 of either: they are in that order."""
+    """Turn lines into the columns of an answer, sorted by order and then by group.
+
+    If `groups` or `orders` is 0, the lines are sorted by it already.
+    """
     n = len(lines)
     index, keys = np.arange(n), np.empty(n, np.int64)
     if groups > 0:
@@ -59,8 +62,10 @@ def in_columns(lines, groups, orders):
 
 @kernel
 def emit_differences(emit, at, due, first, ends, before, group, rows, emitted, after_ends, after):
-    """Compare the rows emitted before with the new ones, whose queries are in `group`, and emit what differs. Both are
-    by query, best first. Returns how many rows are kept for the next time."""
+    """Compare the rows emitted before with the new ones, whose queries are in `group`, and emit the differences.
+
+    Both are by query, best first. Returns how many rows are kept for the next time.
+    """
     kept, begin, a = 0, 0, 0
     for q in range(len(ends)):
         end, stop = ends[q], a
@@ -81,7 +86,7 @@ def emit_differences(emit, at, due, first, ends, before, group, rows, emitted, a
 
 @inlined
 def copy_all(to, kept, rows, begin, end):
-    """Copy these rows behind the others; returns how many there are then."""
+    """Copy the rows [begin, end) behind the rows kept so far; returns how many are kept then."""
     for x in range(begin, end):
         copy_row(to, kept, rows, x)
         kept += 1
@@ -90,8 +95,10 @@ def copy_all(to, kept, rows, begin, end):
 
 @part
 def emit_new(at, q, first, before, x, end, rows, a, stop, emitted, after, kept):
-    """Emit those of a query's rows [a, stop) that are not among the ones emitted before, [x, end). Keep those of both
-    from the time `first` on, which answers may show again; returns how many rows are kept then."""
+    """Emit those of a query's rows [a, stop) that are not among its rows [x, end), which were emitted before.
+
+    Keep the rows of both from the time `first` on: answers may show them again. Returns how many rows are kept then.
+    """
     rank = 0
     while a < stop or x < end:
         is_old = x < end and (a == stop or not ranks_before(rows[a], before[x]))

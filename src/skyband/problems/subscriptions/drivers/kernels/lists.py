@@ -1,8 +1,8 @@
-"""The list of a query: rows best first, in a slab of a pool that all queries share.
+"""The list of a query: its rows, best first, in a slab of a pool that all queries share.
 
-A list is *complete* down to its edge: it holds every row of the window that ranks before the edge. If an answer is due
-with each arrival, it may leave out a row that k better ones in it outlive. It may hold rows behind the edge, which were
-emitted and must not be emitted again; they are never part of an answer.
+A list is *complete* down to its edge: it holds every row of the window that ranks before the edge. Only if an answer is
+due with each arrival, it may lack a row that k better ones in it outlive. A list may also hold rows behind its edge:
+they were emitted, must not be emitted again, and are never part of an answer.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ QUERY = np.dtype(
         *HEADER,
         ("k", np.int64),
         ("size", np.int64),
-        ("every", np.int64),  # how often it is answered, in windows that slide by more than a row
+        ("every", np.int64),  # its slide, if windows slide by more than a row
         ("start", np.int64),  # the first arrival that it sees
-        ("wanted", np.int64),  # rows in the list after trimming or refilling: k, and enough to last for a while
-        ("base", np.int64),  # the same, unless the list ran short soon after it was filled
-        # If an answer is due with each arrival: so many rows are best first. The others rank behind them, in no order,
-        # and may have expired.
+        ("wanted", np.int64),  # how many rows trimming and refilling leave: k, and enough to last for a while
+        ("base", np.int64),  # the first value of `wanted`, which grows if the list runs short soon after it was filled
+        # If an answer is due with each arrival, so many rows are sorted, best first. The others rank behind them, are
+        # unsorted, and may have expired.
         ("sorted", np.int64),
-        ("oldest", np.int64),  # no row of the list is older, or no row of those that are best first
-        ("edge_time", np.int64),  # a row whose score is the threshold is in the list from this time on
+        ("oldest", np.int64),  # no row of the list is older, or no sorted row if only a part is sorted
+        ("edge_time", np.int64),  # a row whose score equals the threshold is in the list from this time on
         ("edge_position", np.int64),
-        ("refilled", np.int64),  # when it last had to be filled again
+        ("refilled", np.int64),  # when the list was last filled again
     ]
 )
-LISTED = np.dtype([(name, ROW[name]) for name in ("score", "time", "position", "flag")])  # as a row; half a cache line
-SLACK = 4  # standard deviations of the number of rows near a query, by which a list is longer than k
-EVERY_ROW = -1  # as the position of an edge: it lies behind all rows
-LATEST = 2 * NEVER - 1  # after every time
+LISTED = np.dtype([(name, ROW[name]) for name in ("score", "time", "position", "flag")])  # a row in half a cache line
+SLACK = 4  # a list is longer than k by so many standard deviations of the number of rows near a query
+EVERY_ROW = -1  # the position of an edge that lies behind all rows
+LATEST = 2 * NEVER - 1  # later than every time
 
 
 def listed(k: Ints, slack: float = SLACK) -> Floats:
-    """How many rows a list should have, so that k is `slack` standard deviations fewer.
+    """How many rows a list should have, so that k is `slack` standard deviations below that.
 
     >>> listed(np.array([1, 9, 81])).round().tolist()
     [18.0, 31.0, 126.0]
@@ -53,13 +53,13 @@ def listed(k: Ints, slack: float = SLACK) -> Floats:
 
 
 class Arrivals(NamedTuple):
-    """Rows that are taken together, in order of arrival."""
+    """Rows that are taken in together, in order of arrival."""
 
     time: Ints
     position: Ints
-    now: Ints  # the clock after each
-    before: int  # the clock before all
-    consecutive: bool  # each of these grows by one with each row: adding is faster than loading
+    now: Ints  # the clock after each row
+    before: int  # the clock before the first row
+    consecutive: bool  # time, position and clock grow by one with each row: to add one is faster than to load them
     first_time: int
     first_position: int
     first_now: int
@@ -87,7 +87,7 @@ def clock_after(arrivals, i):
 
 @inlined
 def reaches(score, time, position, threshold, query):
-    """Does a row rank before the edge of the list, or is it the edge?"""
+    """Does a row rank before the edge of the list, or at it?"""
     if score != threshold:
         return score > threshold
     if time != query.edge_time:
@@ -97,7 +97,7 @@ def reaches(score, time, position, threshold, query):
 
 @inlined
 def place(rows, base, n, score, time, position):
-    """Put a row into its place among the n sorted ones from `base` on; returns its index."""
+    """Insert a row among the n sorted ones from `base` on; returns its index."""
     x = n
     while x > 0 and trails(row_at(rows, base + x - 1), score, time, position):
         copy_row(rows, base + x, rows, base + x - 1)
@@ -108,14 +108,14 @@ def place(rows, base, n, score, time, position):
 
 @inlined
 def put(rows, x, score, time, position):
-    """Write a row that was not emitted yet."""
+    """Write a row, as one that was not emitted yet."""
     row = row_at(rows, x)
     row.score, row.time, row.position, row.flag = score, time, position, 0
 
 
 @part
 def trim(rows, base, n, q, query, threshold, first, end):
-    """Cut a list behind as many rows of [first, end) as are wanted; returns its new length. Shown rows stay."""
+    """Cut a list behind as many rows of [first, end) as are wanted; returns its new length. Emitted rows stay."""
     found, x = 0, 0
     while x < n:
         row = rows[base + x]
@@ -139,14 +139,16 @@ def trim(rows, base, n, q, query, threshold, first, end):
 
 @part
 def without_outlived(rows, base, n, k, latest):
-    """Leave out rows that k better ones outlive: they will be in no answer. The rows are best first. Returns how many
-    stay. `latest` has room for k times, or for as many as there are rows."""
+    """Drop rows that k better ones outlive, as they will be in no answer; returns how many stay.
+
+    The rows are sorted, best first. `latest` is scratch space for k times, or for one per row if there are fewer.
+    """
     kept = 0
     for x in range(n):
         time = rows[base + x].time
         if kept >= k and time <= latest[k - 1]:
             continue
-        # The latest times of the rows before, as many as k, in falling order.
+        # `latest` has the k latest times of the rows before, in descending order.
         y = min(kept, k - 1)
         while y > 0 and latest[y - 1] < time:
             latest[y] = latest[y - 1]
@@ -160,7 +162,7 @@ def without_outlived(rows, base, n, k, latest):
 
 @inlined
 def most_rows(query):
-    """A list that is longer is trimmed."""
+    """The length beyond which a list is trimmed."""
     return query.wanted + (query.wanted >> 1) + 8
 
 

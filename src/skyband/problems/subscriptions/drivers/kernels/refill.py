@@ -1,4 +1,4 @@
-"""Searches the rows of the window: to fill a list again that ran short, and to answer an ad-hoc query."""
+"""Searches the rows of the window, to fill a list that ran short, and to answer an ad-hoc query."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from skyband.kernels.ranking import ROW, ranks_before, select_best, sort_best_fi
 from skyband.kernels.slabs import CLASSES, reserve
 from skyband.problems.subscriptions.drivers.kernels.lists import EVERY_ROW, LATEST, without_outlived
 
-SAMPLE = 2048  # rows that a threshold is guessed from
-SLICES = 64  # of the time of rows that do not last
+SAMPLE = 2048  # a threshold is guessed from so many rows
+SLICES = 64  # the time of rows that do not last is divided into so many slices
 
 
 @allocating
@@ -19,11 +19,12 @@ def refill(
     which, at, stop, wanted, hits, swept, older, older_swept, split, least, time, position, first, end, alive, clock,
     each, queries, threshold, pool, failed,
 ):  # fmt: skip
-    """Fill the lists of which[at:stop] again, each by `fill_again`. The rows are the hits of two sweeps: `hits` has the
-    rows from `split` on and began with query `swept`, `older` has the rows before and began with `older_swept`. Queries
-    that found too few rows are put into `failed`.
+    """Fill the lists of which[at:stop] again, each by `fill_again`.
 
-    Returns where to go on, how much room the pool needs for it, and how many failed.
+    The rows are the hits of two sweeps: `hits` has the rows from `split` on, and began with the query `swept`; `older`
+    has the rows before, and began with `older_swept`. Queries that found too few rows are put into `failed`.
+
+    Returns where to go on, how much room the pool needs for that, and how many queries failed.
     """
     failures = 0
     for j in range(at, stop):
@@ -46,8 +47,10 @@ def refill(
 
 @allocating
 def outlived_by(which, at, stop, wanted, hits, swept, time, position, first, queries, threshold):
-    """Put the score that a row before `first` has to reach to matter into `threshold`, by query. Such a row does not
-    last. The score is known if the hits among the latest rows have as many lasting rows as are wanted."""
+    """Write, by query, the score that a row before `first`, which does not last, must reach to matter.
+
+    The score is known if the hits among the latest rows have as many lasting rows as are wanted.
+    """
     for j in range(at, stop):
         begin, query, found = hits.ends[j - 1] if j > swept else 0, queries[which[j]], 0
         lasting = np.empty(hits.ends[j] - begin)
@@ -63,13 +66,15 @@ def outlived_by(which, at, stop, wanted, hits, swept, time, position, first, que
 def fill_again(
     q, wanted, hit, scores, is_all, time, position, first, end, alive, clock, each, queries, threshold, pool
 ):
-    """Fill a list again from the rows of the window that reach some score: with as many rows of [first, end) as are
-    wanted, and all others from `alive` on that rank before the last of these. Rows that were in the list stay in it.
+    """Fill a list again from the rows of the window that reach some score.
 
-    If an answer is due with `each` arrival, rows that k better ones outlive are left out: where rows come in an order,
-    those near a query leave its window together, and most of the list does not matter any more.
+    It gets as many rows of [first, end) as are wanted, and all other rows from `alive` on that rank before the last of
+    these. Rows that were in the list stay in it.
 
-    Returns 0; or how much room the pool would need; or -1 if these rows are too few, and are not all rows.
+    If an answer is due with `each` arrival, rows that k better ones outlive are left out: if rows arrive sorted, those
+    near a query leave its window together, and most of the list no longer matters.
+
+    Returns 0 if it is done, or how much room the pool would need, or -1 if these rows are too few and not all rows.
     """
     query, found = queries[q], 0
     lasting = np.empty(len(hit))
@@ -79,9 +84,9 @@ def fill_again(
         found += (time[i] >= max(first, alive)) & (time[i] < end) & (position[i] >= query.start)
     if found < wanted and not is_all:
         return -1
-    # Rows worse than the last that is wanted need not be sorted: where rows come in an order, these are many.
+    # Rows worse than the last wanted one need not be sorted. If rows arrive sorted, these are many.
     least = largest(lasting[:found], wanted - 1) if found >= wanted else -np.inf
-    outlived = least  # a row that does not last and is worse is not needed
+    outlived = least  # a worse row that does not last is not needed
     if each and found >= wanted >= query.k:
         outlived = largest(lasting[:wanted], query.k - 1)
     rows, count, early = np.empty(len(hit) + query.length, ROW), 0, 0
@@ -101,7 +106,7 @@ def fill_again(
             best[::-1].sort()
         count = take_early(rows, count, hit[:early], scores[:early], time, position, alive, first, best)
     sort_best_first(rows, np.int64(0), count)
-    # Cut behind the last row that is wanted. If there are fewer, the list has all rows, and is complete whatever comes.
+    # Cut behind the last wanted row. If there are fewer rows, the list has all of them, and is complete.
     edge, found = count, 0
     for i in range(count):
         found += (rows[i].time >= first) & (rows[i].time < end)
@@ -115,7 +120,7 @@ def fill_again(
             old += 1
         if old < edge and rows[old].position == row.position:
             rows[old].flag = row.flag
-        elif old == edge or row.time < alive or not each:  # else it was left out because it is not needed
+        elif old == edge or row.time < alive or not each:  # any other row was left out because it is not needed
             copy_fields(rows[total], row)
             total += 1
             is_sorted &= old == edge
@@ -145,8 +150,10 @@ def fill_again(
 
 @part
 def take_early(rows, count, hit, scores, time, position, alive, first, best):
-    """Put hits before `first` behind the first rows, without those that k better ones outlive, as far as SLICES of time
-    tell; returns how many rows there are. `best`: the k best scores of later rows.
+    """Append the hits before `first` to the first rows; returns how many rows there are then.
+
+    Rows that k better ones outlive are left out, as far as SLICES of time tell. `best` has the k best scores of later
+    rows.
     """
     k, width = len(best), (first - alive) // SLICES + 1
     ends, order = np.zeros(SLICES + 1, np.int64), np.empty(len(hit), np.int64)
@@ -159,7 +166,7 @@ def take_early(rows, count, hit, scores, time, position, alive, first, best):
         order[ends[y]] = x
         ends[y] += 1
     begin = 0
-    for y in range(SLICES):  # from the latest on
+    for y in range(SLICES):  # from the latest slice to the earliest
         limit, kept = best[k - 1], count
         for z in range(begin, ends[y]):
             x, i = order[z], hit[order[z]]
@@ -179,14 +186,16 @@ def take_early(rows, count, hit, scores, time, position, alive, first, best):
 
 @inlined
 def copy_fields(to, row):
-    """Copy a row between a list and rows that are sorted."""
+    """Copy a row between a list and the rows that are being sorted."""
     to.score, to.time, to.position, to.flag = row.score, row.time, row.position, row.flag
 
 
 @kernel
 def guess(scores, time, first, end, expected, found):
-    """Guess, by query, a score that somewhat more than the expected number of rows of [first, end) reach, from the
-    scores of a sample; -inf: there is no good guess. Reorders the scores."""
+    """Guess, by query, a score that somewhat more than the expected number of rows of [first, end) reach.
+
+    The guess comes from the scores of a sample, which are reordered. It is -inf if there is no good guess.
+    """
     for j in range(len(scores)):
         rank, count = int(expected[j] + 3 * np.sqrt(expected[j]) + 3), 0
         for x in range(scores.shape[1]):
@@ -194,7 +203,7 @@ def guess(scores, time, first, end, expected, found):
             if count > rank and not score > scores[j, rank]:
                 continue
             if score == score and first[j] <= time[x] < end:
-                # The best so far, one more than the rank, are in order where others have been read.
+                # The best scores so far, one more than the rank, are sorted where other scores have been read.
                 y = min(count, rank)
                 while y > 0 and scores[j, y - 1] < score:
                     scores[j, y] = scores[j, y - 1]

@@ -1,4 +1,4 @@
-"""How a row finds its score group: in a hash table in one flat array, or in a list where values are close."""
+"""Looks up the score group of a row, in a hash table in one flat array, or in a list if values are close."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from skyband.kernels.compiling import inlined, kernel
 
-NONE = -1  # as a score group: no query sees the row
+NONE = -1  # the score group of a row that no query sees
 
 
 @inlined
 def mixed(hashed, bits):
-    """The hash with one more value. The sign is left out, so that 0 and -0 are equal."""
+    """Mix one more value into a hash. The sign is left out, so that 0 and -0 are equal."""
     folded = hashed ^ (np.uint64(bits) << np.uint64(1))
-    folded ^= folded >> np.uint64(32)  # whole numbers differ only in the upper bits
+    folded ^= folded >> np.uint64(32)  # the floats of whole numbers differ only in the upper bits
     folded *= np.uint64(0x9E3779B97F4A7C15)
     return folded ^ (folded >> np.uint64(32))
 
@@ -33,7 +33,7 @@ def put_score_groups(keys, bits, slots):
 
 @kernel
 def find_near(values, near, score_group):
-    """Look the score groups of whole numbers up in a list."""
+    """Look up the score groups of whole numbers in a list."""
     for i in range(len(values)):
         value = values[i]
         inside = (value >= 0.0) & (value < len(near))
@@ -43,7 +43,7 @@ def find_near(values, near, score_group):
 
 @kernel
 def find_score_groups(columns, bits, compared, first, end, keys, slots, score_group):
-    """Find the score group whose keys a row has in the columns that are compared. NaN is equal to nothing."""
+    """Find the score group of each row: its keys equal the row's values in the compared columns. NaN equals nothing."""
     mask = np.uint64(len(slots) - 1)
     for i in range(first, end):
         hashed = np.uint64(0)

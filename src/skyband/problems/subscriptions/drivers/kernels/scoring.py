@@ -1,6 +1,6 @@
-"""The loops over rows and queries as text, with places for the lines of a scoring expression: `{SCORE}`.
+"""The loops over rows and queries as text: `{SCORE}` is replaced by the lines of a scoring expression.
 
-Rows lie in the columns of one array, parameters of queries in those of another.
+One array has the rows, column by column, and another the parameters of queries.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from skyband.kernels.compiling import inlined
 from skyband.kernels.intrinsics import row_at
 
 LOOPS: Final = {
-    # Finds the hits of the queries which[begin:] among the rows [first, end): rows that reach the query's threshold, in
-    # order of arrival, counted from `first`. The hits of the j-th query end at ends[j]. Returns how many there are, and
-    # the query to go on with if there was no room for all that a query may have.
+    # Finds the hits of the queries which[begin:] among the rows [first, end): the rows that reach the query's
+    # threshold, in order of arrival, counted from `first`. The hits of the query which[j] end at ends[j]. Returns how
+    # many hits there are, and the query to go on with if there was no room for all that a query may have.
     "sweep": """
 def sweep(columns, first, end, parameters, threshold, which, begin, hit, score, ends, scores):
     widen()
@@ -71,11 +71,11 @@ def sweep(columns, first, end, parameters, threshold, which, begin, hit, score, 
         j = j_end
     return n, len(which)
 """,
-    # The same where rows lie in boxes: those of box i are [starts[i], starts[i + 1]) of `laid`, `order` says when each
-    # arrived, [low, high] what values they have; run r of boxes is [runs[r], runs[r + 1]), with [low_run, high_run]. So
-    # many queries at a time are asked `together`: rows, boxes and runs in which none of them can find anything are
-    # passed over. `columns` has the rows as they arrived; `near` and `others` have room for the numbers of all of them,
-    # `found` for their values.
+    # As `sweep`, for rows in boxes. Box i has the rows [starts[i], starts[i + 1]) of `laid`; `order` says when each
+    # arrived, and [low, high] bounds their values. Run r has the boxes [runs[r], runs[r + 1]), with the bounds
+    # [low_run, high_run]. So many queries are asked `together`: they pass over rows, boxes and runs in which none of
+    # them can find anything. `columns` has the rows in order of arrival; `near` and `others` have room for the numbers
+    # of all rows, `found` for their values.
     "sweep_boxes": """
 def sweep_boxes(laid, order, starts, low, high, runs, low_run, high_run, columns, first, parameters, threshold, which,
                 begin, together, hit, score, ends, scores, in_run, in_box, near, others, found):
@@ -149,9 +149,9 @@ def sweep_boxes(laid, order, starts, low, high, runs, low_run, high_run, columns
         j = j_end
     return n, len(which)
 """,
-    # Where queries lie in cells: cell i concerns the queries member[starts[i]:starts[i + 1]], and every row concerns
-    # member[always:]. `asked` says whether a query is found by its cells (1), among the latter (2), or not asked (0).
-    # Hits are in order of arrival, each with its query; -1: there is no room for them.
+    # As `sweep`, for queries in cells. Cell i concerns the queries member[starts[i]:starts[i + 1]], and every row
+    # concerns member[always:]. `asked` says whether a query is found by its cells (1), among the latter (2), or is not
+    # asked (0). Hits are in order of arrival, each with its query. Returns -1 if there is no room for them.
     "sweep_cells": """
 def sweep_cells(columns, first, end, cell, starts, member, always, parameters, threshold, asked, hit, query, score):
     n = 0
@@ -170,8 +170,9 @@ def sweep_cells(columns, first, end, cell, starts, member, always, parameters, t
             at, stop = always, len(member)
     return n
 """,
-    # Cell i has the values [low, high], and lies in run i // per_run of cells, with [low_run, high_run]. Counts the
-    # queries that each may concern in `ends`; with `write`, puts them into `member` from `ends` on.
+    # Finds the queries that each cell may concern. Cell i has the values [low, high]; it lies in the run i // per_run
+    # of cells, which has the values [low_run, high_run]. Counts the queries in `ends`, or, with `write`, puts them into
+    # `member` from `ends` on.
     "reach_cells": """
 def reach_cells(low, high, low_run, high_run, per_run, parameters, threshold, ends, member, write):
     for q in range(len(threshold)):
@@ -191,10 +192,10 @@ def reach_cells(low, high, low_run, high_run, per_run, parameters, threshold, en
                         member[ends[x]] = q
                     ends[x] += 1
 """,
-    # For each score group from `begin` on, by whose parameters rows are scored: puts the rows of [first, end) that
-    # fewer than k later ones outrank, and perhaps some others, into `kept`, latest first. Their numbers, counted from
-    # `first`, stand in place of times and positions. `best` has room for 2 k scores; if it has less, every row that
-    # has a score is kept. Returns how many are kept, and the score group to go on with.
+    # Scores rows by the parameters of each score group from `begin` on, and puts the rows of [first, end) that fewer
+    # than k later ones outrank, and perhaps some others, into `kept`, latest first. Their numbers, counted from
+    # `first`, stand for times and positions. `best` is scratch space for 2 k scores; if it has less, every row that has
+    # a score is kept. Returns how many rows are kept, and the score group to go on with.
     "latest": """
 def latest(columns, first, end, parameters, begin, score_groups, k, best, kept):
     n, every = 0, 2 * k > len(best)
@@ -224,8 +225,8 @@ def latest(columns, first, end, parameters, begin, score_groups, k, best, kept):
             stop = i
     return n, score_groups
 """,
-    # The same where each row is of one score group, `of`, or of none, and has one score for all queries of it. `best`
-    # has room for 2 k scores of each score group, `counts` and `limits` for a number.
+    # As `latest`, if each row belongs to one score group, `of`, or to none, and has one score for all queries of the
+    # group. `best` is scratch space for 2 k scores of each score group, `counts` and `limits` for one number of each.
     "latest_of": """
 def latest_of(columns, first, end, of, k, best, counts, limits, kept):
     n, every = 0, 2 * k > best.shape[1]
@@ -249,7 +250,7 @@ def latest_of(columns, first, end, of, k, best, counts, limits, kept):
         stop = i
     return n
 """,
-    # The score of a query for each of the rows [first, end), into `out`.
+    # Writes the score that a query gives each of the rows [first, end) into `out`.
     "scores": """
 def scores(columns, first, end, parameters, q, out):
     {QUERY}
@@ -260,7 +261,7 @@ def scores(columns, first, end, parameters, q, out):
         {SCORE}
         out[x] = s
 """,
-    # The same where it is one for all queries that see the row.
+    # As `scores`, if all queries that see a row give it the same score.
     "common": """
 def common(columns, first, end, out):
     i, stop = first, end
@@ -270,7 +271,7 @@ def common(columns, first, end, out):
         {COMMON}
         out[x] = s
 """,
-    # The same of several queries: for which[j] into out[j].
+    # As `scores`, for several queries: writes the scores of which[j] into out[j].
     "scores_of_each": """
 def scores_of_each(columns, first, end, parameters, which, out):
     for j in range(len(which)):
@@ -283,7 +284,7 @@ def scores_of_each(columns, first, end, parameters, which, out):
             {SCORE}
             out[j, x] = s
 """,
-    # The score of one row for one query, and the most that a row in one box can have.
+    # Returns the score of one row for one query, and the highest score that a row in one box can have.
     "one": """
 def one(columns, i, parameters, q):
     {QUERY}
@@ -298,7 +299,7 @@ def most(low, high, x, parameters, q):
     {BOUND}
     return most
 """,
-    # Scores every row for every query, in the order in which `sweep` does it, and does nothing else: the lower bound.
+    # Scores every row for every query in the order of `sweep`, and does nothing else. No sweep can be faster.
     "score_all": """
 def score_all(columns, first, end, parameters, queries, out):
     widen()
@@ -319,14 +320,14 @@ def score_all(columns, first, end, parameters, queries, out):
 
 @inlined
 def put_kept(kept, n, score, number, score_group):
-    """Keep a row that may matter to a score group. The caller knows its time and position by its number."""
+    """Keep a row that may matter to a score group. Its number stands for its time and position."""
     row = row_at(kept, n)
     row.score, row.time, row.position, row.last, row.flag = score, number, number, score_group, 0
 
 
 @inlined
 def merge_last(near, before, end, room):
-    """Merge near[before:end] into near[:before]; both are ascending."""
+    """Merge near[before:end] into near[:before]; both ascend."""
     if before == end or before == 0 or near[before - 1] < near[before]:
         return
     for x in range(end - before):

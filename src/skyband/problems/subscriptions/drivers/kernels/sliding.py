@@ -1,4 +1,4 @@
-"""What rows do to the lists of queries whose windows slide by more than a row, and what such a window shows."""
+"""Takes rows into the lists of queries whose windows slide by more than a row, and emits what windows show."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from skyband.problems.subscriptions.drivers.kernels.lists import (
 
 @inlined
 def due_from(end, every):
-    """When a query is due next: at `end` or later."""
+    """When a query is due next, at `end` or later."""
     return -(-end // every) * every
 
 
 @kernel
 def keep(which, swept, begin, stop, hits, arrivals, end, queries, threshold, pool):
-    """Take the hits of the queries which[begin:stop] into their lists. No window closes before `end`. Returns the query
-    to go on with if the pool had no room."""
+    """Put the hits of the queries which[begin:stop] into their lists. No window closes before `end`.
+
+    Returns the query to go on with if the pool ran out of room.
+    """
     for j in range(begin, stop):
         q = which[j]
         query = queries[q]
@@ -62,7 +64,7 @@ def keep(which, swept, begin, stop, hits, arrivals, end, queries, threshold, poo
 
 @kernel
 def close(end, which, begin, queries, threshold, pool, previous, emit, emitted, failed):
-    """Close the window that ends at `end`: emit the answers of which[begin:]. Returns as `arrive` does."""
+    """Close the window that ends at `end`: emit the answers of which[begin:]. Returns what `arrive` returns."""
     failures = 0
     for j in range(begin, len(which)):
         q = which[j]
@@ -99,7 +101,7 @@ def close(end, which, begin, queries, threshold, pool, previous, emit, emitted, 
 
 @part
 def emit_rows(end, first, x, stop, q, rows, emit, emitted):
-    """Emit the rows [x, stop) of a list that are in the window of times [first, end); with entries only once."""
+    """Emit the rows [x, stop) of a list that are in the window [first, end); to emit entries, each only once."""
     rank = 0
     for y in range(x, stop):
         row = rows[y]
@@ -112,8 +114,10 @@ def emit_rows(end, first, x, stop, q, rows, emit, emitted):
 
 @part
 def emit_changes(end, first, found, x, stop, q, before, pool, emitted):
-    """Emit how an answer differs from the one before, and keep it in its place. It is the `found` rows of [x, stop) in
-    the window of times [first, end)."""
+    """Emit how an answer differs from the one before, and keep it in place of that one.
+
+    The answer is the `found` rows among [x, stop) in the window [first, end).
+    """
     if found == 0 and before.length == 0:
         return
     c = size_class(found)

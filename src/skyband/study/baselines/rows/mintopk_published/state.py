@@ -11,7 +11,6 @@ from skyband.core.clock import LATEST
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Ints
 from skyband.kernels.ranking import ROW, Rows, best_first
-from skyband.problems.rows.drivers.open_windows import OpenWindowDriver
 from skyband.problems.rows.drivers.row_kernels import Input
 from skyband.problems.rows.operator import Spec
 from skyband.study.baselines.rows.mintopk_published.kernels import (
@@ -24,6 +23,7 @@ from skyband.study.baselines.rows.mintopk_published.kernels import (
     ROWS,
     SuperList,
 )
+from skyband.study.baselines.rows.open_windows import OpenWindowDriver
 from skyband.study.baselines.rows.pretopk.state import windows_of
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from skyband.core.operator import Arrays
 from skyband.core.validation import Saved
 from skyband.kernels.ranking import best_first
-from skyband.problems.rows.drivers.open_windows import OpenWindowDriver
 from skyband.problems.rows.drivers.row_kernels import Input
 from skyband.problems.rows.operator import Spec
+from skyband.study.baselines.rows.open_windows import OpenWindowDriver
 from skyband.study.baselines.rows.pretopk.kernels import ANSWER, PredictedHeaps
 from skyband.windows import NEVER
 

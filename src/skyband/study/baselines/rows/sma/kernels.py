@@ -10,14 +10,11 @@ import numpy.typing as npt
 from skyband.core.emit import is_once
 from skyband.kernels.compiling import inlined, part
 from skyband.kernels.ranking import exceeds
-from skyband.kernels.score_grid import (
-    is_outgrown,
-    make_grid,
-)
 from skyband.kernels.skyband import first_row
 from skyband.problems.rows.algorithms.filtered.kernels import take_strict
 from skyband.problems.rows.drivers.step_kernels import steps
-from skyband.study.baselines.rows.tma.kernels import (
+from skyband.study.baselines.rows.tma.kernels.score_grid import is_outgrown, make_grid
+from skyband.study.baselines.rows.tma.kernels.steps import (
     GRID,
     TOP,
     WINDOW,

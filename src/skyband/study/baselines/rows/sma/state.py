@@ -14,7 +14,7 @@ import numpy as np
 from skyband.kernels.ranking import best_first
 from skyband.problems.rows.operator import Spec
 from skyband.study.baselines.rows.sma.kernels import SMA_FIELDS, Sma
-from skyband.study.baselines.rows.tma.kernels import TOP, WINDOW
+from skyband.study.baselines.rows.tma.kernels.steps import TOP, WINDOW
 from skyband.study.baselines.rows.tma.state import WholeWindow
 
 

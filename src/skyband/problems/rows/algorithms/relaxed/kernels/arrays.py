@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from skyband.core.clock import EARLIEST
 from skyband.kernels.compiling import inlined
 from skyband.kernels.ranking import ROW, SMALL
 from skyband.kernels.skyband import BAND
-from skyband.problems.rows.drivers.row_kernels import EARLIEST, position_at, row_index
+from skyband.problems.rows.drivers.row_kernels import position_at, row_index
 
 FEW = 16  # after this many expiries in a block, the loop bounds the scores of the scratch space
 

@@ -1,7 +1,7 @@
 """The compiled steps of algorithms that keep the whole window: `tma` and `sma`.
 
 A group has three lists: the rows that answers come from, best first; the rows of its window, in order of time; and the
-cells of a grid over their scores (kernels/score_grid.py). When the first list is too short, it is made anew from the
+cells of a grid over their scores (score_grid.py). When the first list is too short, it is made anew from the
 best cells. A row is put into its cell when it comes, and taken out when it leaves the window.
 """
 
@@ -16,7 +16,11 @@ from skyband.kernels.compiling import inlined, part
 from skyband.kernels.intrinsics import row_at
 from skyband.kernels.queues import find, pop_front, push_in_order
 from skyband.kernels.ranking import ZERO, select_best, sort_best_first
-from skyband.kernels.score_grid import (
+from skyband.kernels.skyband import first_row, insert, rank_of
+from skyband.kernels.slabs import give_slab, size_class, take_slab
+from skyband.problems.rows.drivers.row_kernels import position_at, row_index
+from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
+from skyband.study.baselines.rows.tma.kernels.score_grid import (
     GRID_FIELDS,
     cell_of,
     enter,
@@ -25,10 +29,6 @@ from skyband.kernels.score_grid import (
     purge_oldest,
     withdraw_newest,
 )
-from skyband.kernels.skyband import first_row, insert, rank_of
-from skyband.kernels.slabs import give_slab, size_class, take_slab
-from skyband.problems.rows.drivers.row_kernels import position_at, row_index
-from skyband.problems.rows.drivers.step_kernels import quiet_until, steps
 from skyband.windows import NEVER
 
 TOP, WINDOW, GRID = 0, 1, 2  # the lists of a group

@@ -10,9 +10,9 @@ import skyband as sb
 from skyband.core import registry
 from skyband.core.registry import algorithms_of
 from skyband.problems.joins.algorithms.plans.state import Joined
-from skyband.problems.joins.candidates import candidates, find, find_for
 from skyband.problems.joins.costs import Statistics
 from skyband.problems.joins.operator import COUNT, MIN, Aggregate, Input, JoinAlgorithm, Plan, Spec
+from skyband.problems.joins.planning import candidates, find, find_for
 
 ALGORITHMS = algorithms_of("joins")
 every_algorithm = pytest.mark.parametrize("algorithm", list(ALGORITHMS.values()), ids=list(ALGORITHMS))

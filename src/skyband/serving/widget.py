@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from skyband.errors import EnvironmentProblem, SkybandError
 from skyband.serving import formats
-from skyband.serving.picture import picture
 from skyband.serving.watching import Watched
 
 if TYPE_CHECKING:
     from skyband.core.session import Session
 
 ASSETS: Final = Path(__file__).with_name("assets")
-_MODULES: Final = ("format.js", "board.js", "picture.js", "widget.js")
+_MODULES: Final = ("format.js", "board.js", "picture.js", "lanes.js", "widget.js")
 _SECONDS: Final = 0.2  # between two updates
 
 
@@ -88,7 +87,7 @@ def tell(widget: Any, watched: Watched) -> None:
         held, within = figures.get("rows_held"), figures.get("rows_in_window")
         note = f"{held:,} rows held" + ("" if within is None else f" of {within:,} in the window")
         widget.answer = {"about": watched.describe(), "rows": rows, "note": note}
-        if watched.seen is not None:
-            widget.picture = picture(watched)
+        if watched.picture is not None:
+            widget.picture = {"form": watched.picture.form, **watched.picture.draw()}
     except SkybandError as error:  # the session has failed: the last picture stays
         widget.answer = {**widget.answer, "note": str(error)}

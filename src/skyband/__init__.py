@@ -40,6 +40,7 @@ from skyband.problems.joins.query import JoinAggregate, relation, stream_input
 from skyband.problems.pairs.query import TopKPairs
 from skyband.problems.rows.query import TopK
 from skyband.problems.subscriptions.query import TopKForEach
+from skyband.serving import live
 from skyband.spark import read_state
 from skyband.sql import run_all, sql
 from skyband.windows import Window, landmark, sliding, tumbling
@@ -77,6 +78,7 @@ __all__ = [
     "function",
     "join_aggregate",
     "landmark",
+    "live",
     "read_state",
     "relation",
     "run_all",

@@ -76,7 +76,9 @@ class JoinsPicture(Picture):
             self._answer = answer.slice(0, _MOST_GROUPS)
 
     def draw(self) -> Found:
-        tracks = {self._key(row): place for place, row in reversed([*enumerate(self._listed()[:_MOST_TRACKS])])}
+        tracks: dict[Key, int] = {}
+        for row in self._listed()[:_MOST_TRACKS]:
+            tracks.setdefault(self._key(row), len(tracks))
         ids, x, y, lane, state, group, lanes = [], [], [], [], [], [], []
         now = self._now()
         for i, source in enumerate(self._bound.inputs):

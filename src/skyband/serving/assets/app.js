@@ -36,7 +36,7 @@ const bump = new Bump($("bump"));
 const figures = new Figures($("figures"));
 const editor = new Editor($("text"), $("paint"), $("complete"), { check, run });
 
-window.skyband = { state, bump, lanes }; // to look at from the browser's console, and in tests
+window.skyband = { state, bump, dots, lanes }; // to look at from the browser's console, and in tests
 
 function askWhy(row) {
   if (state.about?.picture) why.askRow(row);

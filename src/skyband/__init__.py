@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from skyband import plots as plots
 from skyband import spark as spark
 from skyband.api import join_aggregate, top_k, top_k_across, top_k_pairs
 from skyband.core.calls import Stats

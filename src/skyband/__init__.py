@@ -16,6 +16,7 @@ from skyband.core.calls import Stats
 from skyband.core.explain import explain
 from skyband.core.session import Session
 from skyband.core.store import Store
+from skyband.engines.embedded.progress import progress
 from skyband.errors import (
     AggregateOverflow,
     EnvironmentProblem,
@@ -80,6 +81,7 @@ __all__ = [
     "join_aggregate",
     "landmark",
     "live",
+    "progress",
     "read_state",
     "relation",
     "run_all",

@@ -166,10 +166,10 @@ class JoinsPicture(Picture):
         return [*lines.values()][:most]
 
     def id_of(self, row: Mapping[str, Any], plain: Plain) -> str | None:
-        for each in self._listed():
-            if all(plain(each[name]) == row.get(name) for name in self._columns):
-                return _id(self._key(each))
-        return None
+        if not set(self._columns) <= set(row):
+            return None
+        listed = (each for each in self._listed() if all(plain(each[name]) == row[name] for name in self._columns))
+        return _id(self._key(next(listed, row)))  # one that has left the answer since is found by its values
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

@@ -37,7 +37,8 @@ CHAPTERS = {
         "relation",
         "Statistics",
     ],
-    "A running query": ["Session", "Stats", "Store"],
+    "A running query": ["Session", "Stats", "Store", "live", "progress"],
+    "Charts": ["plots"],
     "Functions of your own": ["function"],
     "Spark sessions": ["spark", "read_state"],
 }

@@ -15,7 +15,16 @@ import skyband as sb
 from skyband.core.query import Query
 from skyband.expressions import functions
 
-NEVER_RAISES = {"Stats", "Stats.told", "Store.close", "Session.observe", "Session.stats", "Session.held"}
+NEVER_RAISES = {
+    "plots.follow",
+    "progress",
+    "Stats",
+    "Stats.told",
+    "Store.close",
+    "Session.observe",
+    "Session.stats",
+    "Session.held",
+}
 NEVER_RAISES |= {
     "Session.next_close",
     "Session.snapshot",

@@ -9,12 +9,14 @@
 
 from __future__ import annotations
 
+from skyband import plots as plots
 from skyband import spark as spark
 from skyband.api import join_aggregate, top_k, top_k_across, top_k_pairs
 from skyband.core.calls import Stats
 from skyband.core.explain import explain
 from skyband.core.session import Session
 from skyband.core.store import Store
+from skyband.engines.embedded.progress import progress
 from skyband.errors import (
     AggregateOverflow,
     EnvironmentProblem,
@@ -40,6 +42,7 @@ from skyband.problems.joins.query import JoinAggregate, relation, stream_input
 from skyband.problems.pairs.query import TopKPairs
 from skyband.problems.rows.query import TopK
 from skyband.problems.subscriptions.query import TopKForEach
+from skyband.serving import live
 from skyband.spark import read_state
 from skyband.sql import run_all, sql
 from skyband.windows import Window, landmark, sliding, tumbling
@@ -77,6 +80,8 @@ __all__ = [
     "function",
     "join_aggregate",
     "landmark",
+    "live",
+    "progress",
     "read_state",
     "relation",
     "run_all",

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 
 from serving.browser import chromium  # noqa: E402
+from serving.five import STATEMENTS, feeds  # noqa: E402
 
 from skyband.cli.console import DEMO_STATEMENT  # noqa: E402
 from skyband.serving.catalog import Catalog  # noqa: E402
@@ -53,6 +54,24 @@ def main() -> None:
         phone.wait_for_timeout(6_000)
         phone.screenshot(path=FOLDER / "console-phone.png", full_page=True)
         catalog.workshop.close()
+    pictures()
+
+
+def pictures() -> None:
+    """The picture of each of the other problems, alone."""
+    catalog = Catalog("five")
+    catalog.workshop = Workshop(catalog, feeds())
+    with Server(catalog) as server, chromium() as browser:
+        for problem in ("pairs", "across", "subscriptions", "joins"):
+            running = catalog.workshop.start(STATEMENTS[problem])
+            page = browser.new_page(
+                viewport={"width": 1180, "height": 900}, color_scheme="dark", reduced_motion="reduce"
+            )
+            page.goto(server.url)
+            page.wait_for_timeout(12_000)
+            page.locator("#picture-card").screenshot(path=FOLDER / f"console-{problem}.png")
+            page.close()
+            catalog.workshop.stop(running.name)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("playwright")
 from playwright.sync_api import Browser, Page, expect
 from serving.browser import Noticed, chromium
+from serving.five import STATEMENTS, feeds
 from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
@@ -101,6 +102,40 @@ def test_nothing_is_wider_than_the_screen_dark_or_light(browser: Browser, server
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
     assert (noticed.messages, noticed.outside) == ([], [])
     page.close()
+
+
+@pytest.mark.parametrize("problem", ["pairs", "across", "subscriptions", "joins"])
+def test_each_problem_has_its_picture_and_its_reasons_by_mouse_and_keyboard(browser: Browser, problem: str) -> None:
+    catalog = Catalog("five")
+    catalog.workshop = Workshop(catalog, feeds(1_000.0))
+    catalog.workshop.start(STATEMENTS[problem])
+    with Server(catalog) as server:
+        page, noticed = opened(browser, server, 390, color_scheme="dark", reduced_motion="reduce")
+        canvas = page.locator("#picture" if problem == "pairs" else "#lanes")
+        expect(canvas).to_be_visible()
+        expect(page.locator("#board li").first).to_be_visible()
+        drawn = "window.skyband.lanes.dots.length" if problem != "pairs" else "window.skyband.dots.dots.size"
+        wait_until(lambda: page.evaluate(drawn) > 20, "the dots")
+
+        def asked() -> bool:  # of a row that leaves meanwhile, the page says so
+            page.locator("#board button").first.click()
+            expect(page.locator("#reason .said")).to_be_visible()
+            said = page.locator("#reason .facts dt").count() > 0
+            page.keyboard.press("Escape")
+            return said
+
+        wait_until(asked, "the reason of a row")
+        canvas.focus()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Enter")
+        expect(page.locator("#reason .said")).to_be_visible()
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        # A row may leave between the click and the question: then the page says so, and the browser notes the 404.
+        assert [text for text in noticed.messages if "status of 404" not in text] == []
+        assert noticed.outside == []
+        page.close()
+        catalog.workshop.close()
 
 
 def test_completion_offers_tables_columns_and_functions(browser: Browser, server: Server) -> None:

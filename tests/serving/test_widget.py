@@ -9,6 +9,7 @@ import pytest
 from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
+from skyband.errors import InvalidInput
 
 ROWS = pa.schema({"minute": pa.int64(), "symbol": pa.string(), "price": pa.int64()})
 
@@ -34,6 +35,34 @@ def test_a_widget_is_told_of_what_is_pushed_and_draws_it() -> None:
     widget.close()
     session.push(pa.Table.from_pylist([], ROWS))  # nobody looks on any more
     assert session._observers == ()
+
+
+def test_what_is_no_running_query_is_refused() -> None:
+    for given in ("best", None, sb.TopK(k=1, by="price", window=sb.sliding(2))):
+        with pytest.raises(InvalidInput, match="live takes a session"):
+            sb.live(given)
+
+
+@pytest.mark.spark
+def test_a_streaming_query_is_followed_through_its_memory_sink(spark, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    pytest.importorskip("anywidget")
+    rows = [(0, "OAK", 5), (1, "ELM", 9), (2, "FIR", 7), (5, "ASH", 1), (9, "ASH", 2)]
+    (tmp_path / "in").mkdir()
+    spark.createDataFrame(rows, "minute int, symbol string, price int").write.json(str(tmp_path / "in"), mode="append")
+    stream = spark.readStream.schema("minute int, symbol string, price int").json(str(tmp_path / "in"))
+    answer = sb.top_k(stream, k=2, by="price", window=sb.sliding(4, every=2, on="minute"))
+    query = answer.writeStream.format("memory").queryName("live_best").start()
+    try:
+        query.processAllAvailable()
+        widget = sb.live(query)
+        wait_until(lambda: bool(widget.answer.get("rows")), "the first answer")
+        latest = max(row["window_end"] for row in spark.table("live_best").collect())
+        assert {row["window_end"] for row in widget.answer["rows"]} == {latest}
+        assert [row["rank"] for row in widget.answer["rows"]] == [*range(1, len(widget.answer["rows"]) + 1)]
+        assert f"window until {latest}" in widget.answer["note"]
+    finally:
+        query.stop()
+    wait_until(lambda: "has ended" in widget.answer["note"], "the end")
 
 
 def _drawn(widget: object) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from importlib import import_module
@@ -21,9 +21,11 @@ from skyband.core.plan import Plan
 from skyband.core.validation import Saved
 from skyband.errors import RAISED_THIS, SessionCopied, SessionFailed, SkybandError
 
-# A session calls it after each push with the arrival number of the first row, the rows and the new answers. The rows
-# are None if only time has passed. An observer must not raise, and must be quick.
-Observer = Callable[[int, pa.RecordBatch | None, pa.Table], None]
+# The rows of one push, each batch with whose rows they are, where there are several inputs.
+Came = Sequence[tuple[Any, pa.RecordBatch]]
+# A session calls it after each push with the arrival number of the first row, the rows and the new answers. There are
+# no rows if only time has passed. An observer must not raise, and must be quick.
+Observer = Callable[[int, Came, pa.Table], None]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -113,9 +115,9 @@ class SessionCalls:
         runs = {"runs": f"{plan.algorithm}: {plan.why}", "window": getattr(self.query, "window", "")}
         return notebook.page(f"A running {type(self.query).__name__}", notebook.facts({**runs, **stats.told()}))
 
-    def _observed(self, first: int, batch: pa.RecordBatch | None, result: pa.Table) -> pa.Table:
+    def _observed(self, first: int, came: Came, result: pa.Table) -> pa.Table:
         for observer in self._observers:
-            observer(first, batch, result)
+            observer(first, came, result)
         return result
 
     def _at_once(self, change: Callable[[], R]) -> R:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -93,3 +94,17 @@ def _ran(measured: Measured) -> Step:
     missed = f" and {measured.rows_missed:,} missed" if measured.rows_missed else ""
     said = f"{measured.rows_in:,} rows in{late}, {measured.rows_out:,} out{missed}, in {measured.seconds:.3g} s"
     return Step("ran", said)
+
+
+def readable(text: str) -> str:
+    """An expression without what statements are given on their way: quotes around plain names, brackets around single
+    columns, and conditions that a key is not null.
+
+    >>> readable("(price) * (volume) + abs(t.`x`)")
+    'price * volume + abs(t.x)'
+    >>> readable("same city; where (a.price > 1) AND (a.`id` IS NOT NULL) AND (b.`id` IS NOT NULL)")
+    'same city; where (a.price > 1)'
+    """
+    text = re.sub(r"( AND )?\((?:\w+\.)?`\w+` IS NOT NULL\)", "", text)
+    text = re.sub(r"where AND ", "where ", re.sub(r"; where$", "", text))
+    return re.sub(r"(?<![\w)])\(([\w.]+)\)", r"\1", re.sub(r"`(\w+)`", r"\1", text))

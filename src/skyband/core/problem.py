@@ -23,9 +23,9 @@ from skyband.core.codec import Codec
 from skyband.core.distribution import Distribution
 from skyband.core.plan import Draft, Plan, Step
 from skyband.core.session import Session
-from skyband.expressions import Score
 
 if TYPE_CHECKING:
+    from skyband.core.picture import Picture
     from skyband.dialect.query_spec import QuerySpec
     from skyband.dialect.statement import Statement
 
@@ -123,8 +123,10 @@ class Problem(ABC, Generic[Q]):
         size: int | timedelta | None = query.window.size
         return size
 
-    def row_score(self, query: Q, schema: Any) -> Score | None:
-        """The score of a single row; None if the problem ranks something other than rows."""
+    # -- to look at ------------------------------------------------------------------------------------------------
+
+    def picture(self, session: Any) -> Picture | None:
+        """What a person sees of a session of this kind beside its answer; None: there is nothing to draw."""
         return None
 
     # -- in this process -------------------------------------------------------------------------------------------

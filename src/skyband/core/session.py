@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from skyband.core import snapshots
 from skyband.core.ad_hoc import NEXT_WINDOW, top_many
-from skyband.core.calls import Counters, SessionCalls, Stats, entry
+from skyband.core.calls import Came, Counters, SessionCalls, Stats, entry
 from skyband.core.codec import Codec, SessionQuery, question, read_questions
 from skyband.core.encoding.inputs import rows_for
 from skyband.core.encoding.output import AdHoc
@@ -36,6 +36,7 @@ class Arrivals(NamedTuple):
     batch: pa.RecordBatch  # the rows that are left after dropping
     time: Ints
     numbers: Any  # what the codec read from them
+    came: Came = ()  # the rows as observers see them
 
 
 class Session(SessionCalls):
@@ -137,10 +138,11 @@ class Session(SessionCalls):
         batch, time, jumped = self._times.read(batch, on, closes, in_order=self.in_order)
         without_time = rows_in - batch.num_rows - jumped
         batch, numbers = codec.read(batch, time, source)
-        return Arrivals(Counters(batch.num_rows, rows_in, without_time, jumped), batch, time, numbers)
+        counted = Counters(batch.num_rows, rows_in, without_time, jumped)
+        return Arrivals(counted, batch, time, numbers, ((source, batch),))
 
     def _take(self, arrivals: Arrivals) -> pa.Table:
-        counted, batch, time, numbers = arrivals
+        counted, batch, time, numbers, came = arrivals
         codec, first = self._codec, self._counted.position
         self._changing = True
         encoded = codec.encode(numbers, batch, time, first)
@@ -157,7 +159,7 @@ class Session(SessionCalls):
         codec.compact()
         if (planned := codec.replan()) is not None:
             self.plan, self._operator = planned
-        return self._observed(first, batch, result)
+        return self._observed(first, came, result)
 
     @entry
     def advance(self, watermark: int | datetime) -> pa.Table:
@@ -210,7 +212,7 @@ class Session(SessionCalls):
             answer = close()
         except Exception as error:
             self._raise(error)
-        return self._observed(self._counted.position, None, self._table(answer))
+        return self._observed(self._counted.position, (), self._table(answer))
 
     # -- ad-hoc questions --------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skyband.core.session import Session
 from skyband.errors import EnvironmentProblem, InvalidInput
@@ -10,7 +10,7 @@ from skyband.errors import EnvironmentProblem, InvalidInput
 if TYPE_CHECKING:
     from skyband.serving.server import Server
 
-__all__ = ["require", "serve"]
+__all__ = ["live", "require", "serve"]
 
 
 def serve(session: Session, *, name: str = "query", host: str = "127.0.0.1", port: int = 0) -> Server:
@@ -53,6 +53,40 @@ def serve(session: Session, *, name: str = "query", host: str = "127.0.0.1", por
     except BaseException:
         watched.close()
         raise
+
+
+def live(query: Any) -> Any:
+    """Show the answer of a running query in a notebook widget that updates as answers come.
+
+    The widget works in Jupyter, JupyterLab, VS Code and marimo. This needs `pip install 'skyband[notebook]'`.
+
+    Parameters
+    ----------
+    query
+        A session, as for `session.live()`; or a streaming query on Spark that writes windows to a memory sink:
+        `answer.writeStream.format("memory").queryName("best").start()`.
+
+    Returns
+    -------
+    The widget. It follows the query until you call its `close()`, or the query ends.
+
+    Raises
+    ------
+    InvalidInput
+        This is no session, and no streaming query whose windows can be read.
+
+    Examples
+    --------
+    >>> import skyband as sb
+    >>> try:
+    ...     sb.live("a query")
+    ... except sb.InvalidInput as error:
+    ...     print(str(error).splitlines()[0][:51])
+    live takes a session, such as query.open(schema), o
+    """
+    from skyband.serving import widget
+
+    return widget.live(query) if isinstance(query, Session) else widget.live_on_spark(query)
 
 
 def require() -> None:

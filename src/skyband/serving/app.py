@@ -20,27 +20,29 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from skyband.core.picture import Picture
 from skyband.errors import InvalidSql, SkybandError
 from skyband.serving import formats, openapi, replies
 from skyband.serving.boards import Answer
 from skyband.serving.catalog import Catalog
 from skyband.serving.events import Events
 from skyband.serving.guard import MOST_BODY, App, Guard
-from skyband.serving.picture import picture, search, why
 from skyband.serving.served import Served
-from skyband.serving.watching import Watched
 from skyband.serving.workshop import TooManyQueries, Workshop, words
 
 ASSETS: Final = Path(__file__).with_name("assets")
 BODY_SECONDS: Final = 10.0  # for all of a request to come
+MOST_ID: Final = 1_000  # characters of what names a row, a pair, an object or a group
+MOST_SHOWN: Final = 16_000  # characters of a row of the answer
 MOST_ENCODED: Final = 64  # forms of one answer that are kept for other readers: a group can be any text
 _NUMBERS: Final = 18  # digits of a number that anybody needs
 
 
-def application(catalog: Catalog, *, token: str | None = None, names: frozenset[str] | None = None) -> App:
+def application(
+    catalog: Catalog, events: Events, *, token: str | None = None, names: frozenset[str] | None = None
+) -> App:
     """What is served under all addresses, behind the guard."""
     api = _Api(catalog)
-    events = Events(catalog)
     routes = [
         Route("/", api.page),
         Route("/docs", api.page),
@@ -58,7 +60,8 @@ def application(catalog: Catalog, *, token: str | None = None, names: frozenset[
         Route("/queries/{name}/plan", api.plan),
         Route("/queries/{name}/picture", api.picture),
         Route("/queries/{name}/rows", api.rows),
-        Route("/queries/{name}/rows/{position}", api.why),
+        Route("/queries/{name}/rows/{id:path}", api.row),
+        Route("/queries/{name}/why", api.why),
         Route("/statements/check", api.check, methods=["POST"]),
         Route("/statements/explain", api.explain, methods=["POST"]),
         Mount("/assets", StaticFiles(directory=ASSETS)),
@@ -162,26 +165,37 @@ class _Api:
     # -- rows --------------------------------------------------------------------------------------------------------
 
     async def picture(self, request: Request) -> Response:
-        watched = self._with_rows(request)
-        return Response(formats.encode(await run_in_threadpool(picture, watched)), media_type=formats.JSON)
+        picture = self._picture(request)
+        return Response(formats.encode(await run_in_threadpool(picture.draw)), media_type=formats.JSON)
 
     async def rows(self, request: Request) -> Response:
-        watched = self._with_rows(request)
+        picture = self._picture(request)
         given = _parameters(request, ("where", "token"))
         if not given.get("where"):
             raise HTTPException(400, "where= is missing: a condition such as symbol = 'OAK'.")
-        found = await run_in_threadpool(search, watched, given["where"])
-        return Response(formats.encode({"rows": found}), media_type=formats.JSON)
+        return _json_of({"rows": await run_in_threadpool(picture.find, given["where"])})
+
+    async def row(self, request: Request) -> Response:
+        """Why something is in the answer, or is not: by its id, as `rows` gives it."""
+        picture, id = self._picture(request), request.path_params["id"]
+        return _json_of(_known(await run_in_threadpool(picture.why, id) if len(id) <= MOST_ID else None))
 
     async def why(self, request: Request) -> Response:
-        watched = self._with_rows(request)
-        text = request.path_params["position"]
-        if not text.isdecimal() or len(text) > _NUMBERS:
-            raise HTTPException(400, "A row is named by its arrival, counted from 0.")
-        found = await run_in_threadpool(why, watched, int(text))
-        if found is None:
-            raise HTTPException(404, "The server does not have that row: it came too long ago, or has not come yet.")
-        return Response(formats.encode(found), media_type=formats.JSON)
+        """The same, by what a row of the answer shows."""
+        picture = self._picture(request)
+        text = _parameters(request, ("row", "token"), MOST_SHOWN).get("row", "")
+        try:
+            shown = json.loads(text)
+        except (ValueError, RecursionError):
+            shown = None
+        if not isinstance(shown, dict):
+            raise HTTPException(400, 'row= is a row of the answer, as it came: {"rank": 1, …}.')
+
+        def explained() -> Any:
+            id = picture.id_of(shown, formats.value)
+            return None if id is None else picture.why(id)
+
+        return _json_of(_known(await run_in_threadpool(explained)))
 
     # -- statements --------------------------------------------------------------------------------------------------
 
@@ -224,11 +238,11 @@ class _Api:
     def _find(self, request: Request) -> Served:
         return find(self._catalog, request)
 
-    def _with_rows(self, request: Request) -> Watched:
-        query = self._find(request)
-        if not isinstance(query, Watched) or query.seen is None:
-            raise HTTPException(404, "There is no such picture: this query does not rank rows in this process.")
-        return query
+    def _picture(self, request: Request) -> Picture:
+        picture = self._find(request).picture
+        if picture is None:
+            raise HTTPException(404, "This query has no picture: it does not run in this process, or has no one score.")
+        return picture
 
 
 def find(catalog: Catalog, request: Request) -> Served:
@@ -245,11 +259,11 @@ def _summary(query: Served) -> dict[str, Any]:
     return {**query.describe(), "version": query.board.version, "figures": query.figures()}
 
 
-def _parameters(request: Request, known: tuple[str, ...]) -> dict[str, str]:
+def _parameters(request: Request, known: tuple[str, ...], longest: int = 2_000) -> dict[str, str]:
     """The parameters of a request; what is not known, or given twice, is refused."""
     given: dict[str, str] = {}
     for name, text in request.query_params.multi_items():
-        if name not in known or name in given or len(text) > 2_000:
+        if name not in known or name in given or len(text) > longest:
             possible = ", ".join(each for each in known if each != "token")
             raise HTTPException(
                 400, f"Parameter {name[:40]!r} is unknown, given twice or too long. Possible: {possible}."
@@ -275,6 +289,16 @@ def _asked(query: Served, k: int | None, size: str | None) -> Answer:
     latest = query.board.latest()
     batch, watermark = (None, None) if latest is None else (latest.batch, latest.watermark)
     return Answer(query.board.version, query.top(k, span), None, batch, watermark)
+
+
+def _json_of(content: Any) -> Response:
+    return Response(formats.encode(formats.value(content)), media_type=formats.JSON)
+
+
+def _known(found: Any) -> Any:
+    if found is None:
+        raise HTTPException(404, "The server does not have that row: it came too long ago, or has not come yet.")
+    return found
 
 
 async def _json(request: Request) -> Any:

@@ -3,6 +3,9 @@
 A slow reader, or one that asks for fewer events a second than there are answers, skips to the latest answer; `missed`
 counts the answers it did not get. After a break it continues after the event whose id it sends (`Last-Event-ID`), as
 long as the server has the answers since then.
+
+The first readers are served here. With more of them a process of their own serves the others (`handing.py`), so that
+they do not share the interpreter with the session.
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from skyband.serving import formats
-from skyband.serving.boards import Answer
+from skyband.serving.boards import Answer, Board
 from skyband.serving.catalog import Catalog
+from skyband.serving.fanout import chunk
 from skyband.serving.guard import Receive, Scope, Send
+from skyband.serving.handing import Connections, Link
 from skyband.serving.served import Served
 
 MOST_READERS: Final = 4_000
@@ -26,24 +31,30 @@ MOST_RATE: Final = 100
 KEEPS: Final = 1_000_000  # all that a board keeps
 BEHIND: Final = 16  # answers that a reader may be behind: with more, it skips to the latest
 MOST_BEHIND: Final = BEHIND + 1
+SERVED_HERE: Final = 8  # readers for whom it does not pay to start a process
 _QUIET_SECONDS: Final = 15.0  # after so long without an event, a comment shows that the line is open
 
 
 class Events:
     """The endpoint of changes, as an ASGI application: an event is encoded once for all readers."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, connections: Connections | None = None) -> None:
+        """`connections` are those that can be handed to another process; None: all readers are served here."""
         self._catalog = catalog
         self._run = secrets.token_hex(4)  # ids of events are those of this run
         self._readers = 0
+        self._connections = connections
+        self._link: Link | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         query = self._find(request)
         rate = self._rate(request)
         after = self._last_seen(request.headers.get("last-event-id") or request.query_params.get("after"))
-        if self._readers >= MOST_READERS:
-            raise HTTPException(503, f"{self._readers:,} readers are connected already.", {"retry-after": "5"})
+        if self.readers >= MOST_READERS:
+            raise HTTPException(503, f"{self.readers:,} readers are connected already.", {"retry-after": "5"})
+        if self._readers >= SERVED_HERE and await self._hand(query.board, after, rate, scope, receive, send):
+            return
         self._readers += 1
         gone = asyncio.ensure_future(_disconnected(receive))
         try:
@@ -54,6 +65,45 @@ class Events:
         finally:
             gone.cancel()
             self._readers -= 1
+
+    @property
+    def readers(self) -> int:
+        return self._readers + (0 if self._link is None else self._link.readers)
+
+    def close(self) -> None:
+        """Called in the server's event loop, or after it."""
+        if self._link is not None:
+            self._link.close()
+            self._link.wait()
+
+    async def _hand(
+        self, board: Board, after: int | None, rate: float | None, scope: Scope, receive: Receive, send: Send
+    ) -> bool:
+        """Let another process serve this reader; False: that is not possible."""
+        connection = None if self._connections is None else self._connections.get(tuple(scope["client"] or ()))
+        if connection is None or scope["http_version"] != "1.1":
+            return False
+        if self._link is None or not self._link.is_open:
+            try:
+                self._link = Link(self._event)
+            except OSError:  # no process can be started now
+                return False
+        await send(_START)
+        while connection.get_write_buffer_size():
+            await asyncio.sleep(0.001)
+        seen = max(0, board.version - 1) if after is None else min(after, board.version)
+        answers, missed = board.since(seen, KEEPS)
+        first = b""
+        for answer in answers:
+            before, after_it = self._event(answer)
+            first += chunk(b"%b%d%b" % (before, missed, after_it))
+            missed, seen = 0, answer.version
+        behind = BEHIND if rate is None else 1
+        told = {"seen": seen, "missed": missed, "behind": behind, "pause": 0.0 if rate is None else 1 / rate}
+        self._link.hand(connection.get_extra_info("socket").dup(), board, first, **told)
+        connection.abort()  # this end of it: the other process has its own
+        await _disconnected(receive)
+        return True
 
     async def _tell(self, query: Served, after: int | None, rate: float | None, send: Send) -> None:
         """All answers from now on. While `send` waits for a slow reader, others are served."""
@@ -66,7 +116,8 @@ class Events:
                 answers, missed = answers[-1:], missed + len(answers) - 1
             most = MOST_BEHIND if rate is None else 1
             for answer in answers:
-                await send(_body(self._event(query, answer, missed)))
+                before, after_it = self._event(answer)
+                await send(_body(b"%b%d%b" % (before, missed, after_it)))
                 missed, seen = 0, answer.version
             if board.closed and board.version <= seen:
                 await send(_body(b"event: end\ndata: {}\n\n", more=False))
@@ -80,10 +131,10 @@ class Events:
             if rate is not None:
                 await asyncio.sleep(max(0.0, 1 / rate - (loop.time() - began)))
 
-    def _event(self, query: Served, answer: Answer, missed: int) -> bytes:
+    def _event(self, answer: Answer) -> tuple[bytes, bytes]:
+        """An event before and after the number of answers that a reader has missed; encoded once for all of them."""
         data = answer.encoded.get("event")
         if data is None:
-            rows = formats.rows_of(answer.table.slice(0, MOST_ROWS))
             data = answer.encoded["event"] = formats.encode(
                 {
                     "version": answer.version,
@@ -91,11 +142,10 @@ class Events:
                     "watermark": formats.value(answer.watermark),
                     "at": formats.value(answer.at),
                     "rows_in_all": answer.table.num_rows,
-                    "rows": rows,
+                    "rows": formats.rows_of(answer.table.slice(0, MOST_ROWS)),
                 }
             )
-        head = f'id: {self._run}-{answer.version}\nevent: answer\ndata: {{"missed":{missed},'.encode()
-        return head + data[1:] + b"\n\n"
+        return f'id: {self._run}-{answer.version}\nevent: answer\ndata: {{"missed":'.encode(), b"," + data[1:] + b"\n\n"
 
     def _find(self, request: Request) -> Served:
         query = self._catalog.find(request.path_params["name"])

@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -44,20 +43,6 @@ def value(given: Any) -> Any:
         case list() | tuple():
             return [value(each) for each in given]
     return str(given)
-
-
-def readable(text: str) -> str:
-    """An expression without what statements are given on their way: quotes around plain names, brackets around single
-    columns, and conditions that a key is not null.
-
-    >>> readable("(price) * (volume) + abs(t.`x`)")
-    'price * volume + abs(t.x)'
-    >>> readable("same city; where (a.price > 1) AND (a.`id` IS NOT NULL) AND (b.`id` IS NOT NULL)")
-    'same city; where (a.price > 1)'
-    """
-    text = re.sub(r"( AND )?\((?:\w+\.)?`\w+` IS NOT NULL\)", "", text)
-    text = re.sub(r"where AND ", "where ", re.sub(r"; where$", "", text))
-    return re.sub(r"(?<![\w)])\(([\w.]+)\)", r"\1", re.sub(r"`(\w+)`", r"\1", text))
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:

@@ -51,17 +51,24 @@ def document(*, with_statements: bool) -> dict[str, Any]:
         ),
         "/queries/{name}/plan": _get("What runs and why, and what else was considered.", _NAME),
         "/queries/{name}/picture": _get(
-            "Rows as dots in the window and in score. Embedded queries that rank rows.", _NAME
+            "What runs in this process as dots: rows in time and score, pairs as lines, or a lane for each stream, "
+            "subscription or input.",
+            _NAME,
         ),
         "/queries/{name}/rows": _get(
-            "The newest rows that meet a condition.",
+            "The newest rows that meet a condition, or their pairs, objects or groups; each with its `id`.",
             _NAME,
             _parameter("where", "string", "A condition such as symbol = 'OAK' AND price > 10."),
         ),
-        "/queries/{name}/rows/{position}": _get(
-            "Why a row is shown, or is not: its rank, what dominates it, when it leaves.",
+        "/queries/{name}/rows/{id}": _get(
+            "Why a row, pair, object or group is in the answer, or is not: its rank, what keeps it out.",
             _NAME,
-            {"name": "position", "in": "path", "required": True, "schema": {"type": "integer"}},
+            {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}},
+        ),
+        "/queries/{name}/why": _get(
+            "The same for what a row of the answer shows.",
+            _NAME,
+            _parameter("row", "string", "The row as JSON, as `top` gives it; columns may be left out."),
         ),
     }
     if with_statements:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 from starlette.exceptions import HTTPException
 
-from skyband.core.explain import Explanation
+from skyband.core.explain import Explanation, readable
 from skyband.core.notebook import plan_nodes
 from skyband.serving import formats
 from skyband.serving.boards import Answer
@@ -83,7 +83,7 @@ def plan_json(explanation: Explanation) -> dict[str, Any]:
     return {
         "text": str(explanation),
         "nodes": nodes,
-        "title": formats.readable(str(explanation).splitlines()[0]).partition("; ")[0],
+        "title": readable(str(explanation).splitlines()[0]).partition("; ")[0],
         "steps": [{"name": step.name, "said": step.said} for step in explanation.steps],
         "algorithm": plan.algorithm,
         "why": plan.why,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from skyband.core.explain import Explanation, explain
+from skyband.core.explain import Explanation, explain, readable
+from skyband.core.picture import Picture
 from skyband.core.registry import problem_of
-from skyband.serving import formats
 from skyband.serving.boards import Board, latest_of_groups, windows_of
 from skyband.serving.standings import Standing
 
@@ -18,7 +18,7 @@ class Served(ABC):
     """One query, as readers see it."""
 
     can_be_asked = False  # can `top` be asked, for any k and size that the query allows?
-    has_picture = False  # are single rows ranked in this process, so that they can be drawn?
+    picture: Picture | None = None  # what runs in this process can be looked at
     is_whole = True  # False: the answer lacks rows that entered before a restart
 
     def __init__(self, name: str, query: Any, statement: str | None) -> None:
@@ -51,7 +51,7 @@ class Served(ABC):
         """What the query is, as JSON."""
         query, schema = self._query, self.output_schema
         window = getattr(query, "window", None)
-        title, _, conditions = formats.readable(self._problem.title(query)).partition("; ")
+        title, _, conditions = readable(self._problem.title(query)).partition("; ")
         return {
             "name": self.name,
             "title": title,
@@ -63,11 +63,10 @@ class Served(ABC):
             "ascending": bool(getattr(query, "ascending", False)),
             "groups": list(self._groups),
             "identity": identity_of(query),
-            "inputs": [],
             "emit": query.emit,
             "window": None if window is None else str(window),
             "ad_hoc": self.can_be_asked,
-            "picture": self.has_picture,
+            "picture": None if self.picture is None else self.picture.describe(),
             "columns": [] if schema is None else [{"name": each.name, "type": str(each.type)} for each in schema],
             "state": self.state,
             "problem_text": self.problem,

@@ -12,7 +12,9 @@ import uvicorn
 from skyband.errors import EnvironmentProblem, InvalidInput
 from skyband.serving.app import application
 from skyband.serving.catalog import Catalog
+from skyband.serving.events import Events
 from skyband.serving.guard import is_loopback, new_token
+from skyband.serving.handing import Connections, is_possible, remembering
 
 
 class _Uvicorn(uvicorn.Server):
@@ -36,9 +38,12 @@ class Server:
         self.token = None if is_loopback(host) else new_token()
         listening = _listening(host, port)
         self.port: int = listening.getsockname()[1]
+        connections: Connections = {}
+        self._events = Events(catalog, connections if is_possible() else None)
         names = frozenset({host, "127.0.0.1", "localhost", "::1"}) if self.token is None else None
         config = uvicorn.Config(
-            application(catalog, token=self.token, names=names),
+            application(catalog, self._events, token=self.token, names=names),
+            http=remembering(connections),
             log_config=None,
             access_log=False,
             ws="none",
@@ -79,6 +84,7 @@ class Server:
     def close(self) -> None:
         self._server.should_exit = True
         self._thread.join()
+        self._events.close()
         for query in self.catalog.queries():
             close: Any = getattr(query, "close", None)
             if close is not None:

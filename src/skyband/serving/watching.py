@@ -13,11 +13,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyband.core.calls import Came
 from skyband.core.emit import gives_windows
+from skyband.core.explain import explain
 from skyband.core.session import Session
 from skyband.errors import SkybandError
 from skyband.serving import formats
-from skyband.serving.seen import SeenRows, as_place
 from skyband.serving.served import Served
 
 _REFRESH_SECONDS: Final = 0.05  # between two looks at a ranking that changes with every row
@@ -36,13 +37,12 @@ class Watched(Served):
     ) -> None:
         super().__init__(name, session.query, statement)
         self.session, self._shows = session, shows
-        self.seen = SeenRows.of(session)
+        self.picture = self._problem.picture(session)
         self._pushes, self._watermark, self._latest = 0, None, None
         self._pace: deque[tuple[float, int]] = deque()
         self._lock = Lock()
         self._news, self._ended = Event(), Event()
         self._weighed, self._bytes_held = -_WEIGH_SECONDS, 0
-        self.has_picture = self.seen is not None
         self.can_be_asked = self._answers_top()
         self._is_refreshed = self.can_be_asked and not gives_windows(self._query.emit)
         self._end = session.observe(self._observe)
@@ -67,10 +67,6 @@ class Watched(Served):
         """Right now; raises what `session.top` does."""
         return self._shown(self.session.top(k, size))
 
-    def describe(self) -> dict[str, Any]:
-        """What the query is, as JSON; with the columns of its rows, where a row can be asked for."""
-        return {**super().describe(), "inputs": list(self.session.schema.names) if self.has_picture else []}
-
     def figures(self) -> dict[str, Any]:
         """How it is doing, as JSON."""
         try:
@@ -78,7 +74,7 @@ class Watched(Served):
         except SkybandError as error:  # a session that failed has no more to say
             self.state, self.problem = "failed", str(error)
             return {}
-        plan = self.session.plan
+        plan, in_window = self.session.plan, None if self.picture is None else self.picture.rows_in_window()
         return {
             "rows_in": stats.rows_in,
             "rows_used": stats.rows_used,
@@ -87,8 +83,8 @@ class Watched(Served):
             "rows_set_aside": stats.rows_jumped,
             "rows_unranked": stats.rows_unranked,
             "rows_held": stats.rows_held,
-            "rows_in_window": None if self.seen is None else self.seen.rows_in_window(),
-            "rows_expected": None if math.isnan(plan.rows) else plan.rows * max(1, stats.groups),
+            "rows_in_window": in_window,
+            "rows_expected": self._expected(stats.groups, in_window),
             "rows_per_second": self._rows_per_second(),
             "bytes_held": self._weigh(stats.rows_held),
             "watermark": formats.value(self._watermark),
@@ -105,15 +101,15 @@ class Watched(Served):
             return False
         return True
 
-    def _observe(self, first: int, batch: pa.RecordBatch | None, result: pa.Table) -> None:
+    def _observe(self, first: int, came: Came, result: pa.Table) -> None:
         """Of the session, in the thread that pushes."""
         self._pushes += 1
-        if batch is not None:
+        for source, batch in came:
             with self._lock:
                 self._pace.append((time.monotonic(), batch.num_rows))
             self._notice_time(batch)
-            if self.seen is not None:
-                self.seen.take(first, batch)
+            if self.picture is not None:
+                self.picture.take(first, batch, source)
         if self._is_refreshed:
             self._news.set()
         else:
@@ -135,17 +131,28 @@ class Watched(Served):
         return table if self._shows is None else self._shows(table)
 
     def _publish(self, table: pa.Table, at: Any = None) -> None:
-        if self.seen is not None and (score := self._score_to_beat(table)) is not None:
-            now = at if at is not None else self._latest if self.seen.window.on else self.seen.arrivals
-            self.seen.step(as_place(now), score)
+        if self.picture is not None:
+            self.picture.show(table)
+            if (score := self._score_to_beat(table)) is not None:
+                self.picture.step(at if at is not None else self._latest, score)
         self.board.publish(table, at=at, batch=self._pushes, watermark=self._watermark)
 
     def _score_to_beat(self, table: pa.Table) -> float | None:
         """That of the last row listed, if the list is full."""
-        if self._query.per or table.num_rows != self._query.k or "score" not in table.schema.names:
+        if self._groups or table.num_rows != self._query.k or "score" not in table.schema.names:
             return None
         last = table.column("score")[-1].as_py()
         return float(last) if isinstance(last, int | float | Decimal) and math.isfinite(last) else None
+
+    def _expected(self, groups: int, in_window: int | None) -> float | None:
+        """How many rows the plan expects to hold: of a window by value, with as many rows as it has now."""
+        plan, rows, rankings = self.session.plan, self.session.plan.rows, max(1, groups if self._groups else 1)
+        if plan.assumption:
+            if not in_window or not self._problem.has_one_window:
+                return None
+            considered = explain(self._query, window_rows=in_window / rankings).plan.considered
+            rows = next((choice.rows for choice in considered if choice.algorithm == plan.base), math.nan)
+        return None if math.isnan(rows) else rows * rankings
 
     def _weigh(self, rows_held: int) -> int | None:
         """How many bytes a snapshot has, of late; None: too many to take one for this."""

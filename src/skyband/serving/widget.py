@@ -1,4 +1,4 @@
-"""`session.live()`: the board and the skyband picture in a notebook, as rows are pushed. Needs anywidget.
+"""`session.live()` and `sb.live(query)`: the board and the picture in a notebook, as answers come. Needs anywidget.
 
 It draws with the modules of the console, put into one text: a notebook loads a widget as one module.
 """
@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 
 from skyband.errors import EnvironmentProblem, SkybandError
 from skyband.serving import formats
-from skyband.serving.picture import picture
 from skyband.serving.watching import Watched
 
 if TYPE_CHECKING:
     from skyband.core.session import Session
 
 ASSETS: Final = Path(__file__).with_name("assets")
-_MODULES: Final = ("format.js", "board.js", "picture.js", "widget.js")
+_MODULES: Final = ("format.js", "board.js", "picture.js", "lanes.js", "widget.js")
 _SECONDS: Final = 0.2  # between two updates
+_SPARK_SECONDS: Final = 1.0  # between two looks at a streaming query
+_MOST_ROWS: Final = 20
 
 
 def bundle() -> str:
@@ -49,16 +53,51 @@ def styles() -> str:
 
 def live(session: Session) -> Any:
     """A widget that follows a session, until `close()` of either."""
+    watched = Watched(session, "live")
+    widget = _made(watched.close)
+
+    def follow() -> None:
+        while watched.state == "running":
+            tell(widget, watched)
+            time.sleep(_SECONDS)
+
+    Thread(target=follow, name="skyband live", daemon=True).start()
+    return widget
+
+
+def live_on_spark(query: Any) -> Any:
+    """A widget that follows what a streaming query writes to a memory sink, until the query or the widget ends."""
+    from skyband.engines.spark.memory_sink import MemorySink
+
+    sink, closed = MemorySink(query), Event()
+    widget = _made(closed.set)
+
+    def follow() -> None:
+        told: int | None = -1
+        while not closed.is_set():
+            is_active, batch = sink.is_active, sink.batch
+            if batch != told:
+                told = batch
+                tell_window(widget, sink.name, sink.latest(), sink.note())
+            if not is_active:
+                widget.answer = {**widget.answer, "note": f"{sink.note()}. The query has ended."}
+                return
+            closed.wait(_SPARK_SECONDS)
+
+    Thread(target=follow, name="skyband live", daemon=True).start()
+    return widget
+
+
+def _made(close: Callable[[], None]) -> Any:
+    """A widget without content; `close` is called with its own."""
     try:
         import anywidget
         import traitlets
     except ImportError as error:
         raise EnvironmentProblem(f"live() needs the package {error.name}: pip install 'skyband[notebook]'.") from error
 
-    watched = Watched(session, "live")
-
     class Live(anywidget.AnyWidget):
-        """A session, followed."""
+        """A query, followed."""
 
         _esm = bundle()
         _css = styles()
@@ -66,29 +105,28 @@ def live(session: Session) -> Any:
         picture = traitlets.Dict().tag(sync=True)
 
         def close(self) -> None:
-            watched.close()
+            close()
             super().close()
 
-    widget = Live()
-    Thread(target=_follow, args=(widget, watched), name="skyband live", daemon=True).start()
-    return widget
+    return Live()
 
 
-def _follow(widget: Any, watched: Watched) -> None:
-    while watched.state == "running":
-        tell(widget, watched)
-        time.sleep(_SECONDS)
+def tell_window(widget: Any, title: str, table: pa.Table, note: str) -> None:
+    """Send a window that was read from elsewhere."""
+    end = f"window until {formats.value(table.column('window_end')[0].as_py())}, " if table.num_rows else ""
+    rows = formats.rows_of(table.slice(0, _MOST_ROWS))
+    widget.answer = {"about": {"title": title, "picture": None, "identity": []}, "rows": rows, "note": end + note}
 
 
 def tell(widget: Any, watched: Watched) -> None:
     """Send what is there now."""
     try:
         latest, figures = watched.board.latest(), watched.figures()
-        rows = [] if latest is None else formats.rows_of(latest.table.slice(0, 20))
+        rows = [] if latest is None else formats.rows_of(latest.table.slice(0, _MOST_ROWS))
         held, within = figures.get("rows_held"), figures.get("rows_in_window")
         note = f"{held:,} rows held" + ("" if within is None else f" of {within:,} in the window")
         widget.answer = {"about": watched.describe(), "rows": rows, "note": note}
-        if watched.seen is not None:
-            widget.picture = picture(watched)
+        if watched.picture is not None:
+            widget.picture = {"form": watched.picture.form, **watched.picture.draw()}
     except SkybandError as error:  # the session has failed: the last picture stays
         widget.answer = {**widget.answer, "note": str(error)}

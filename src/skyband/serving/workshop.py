@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skyband.core.emit import MODES
 from skyband.core.encoding.inputs import read
-from skyband.core.explain import Explanation
+from skyband.core.explain import Explanation, readable
 from skyband.core.registry import problem_of
 from skyband.dialect.functions import known_functions
 from skyband.dialect.query_spec import QuerySpec
@@ -23,7 +23,6 @@ from skyband.dialect.statement import Statement, understand
 from skyband.dialect.syntax import WORDS
 from skyband.errors import InvalidQuery, SkybandError
 from skyband.serving.catalog import Catalog
-from skyband.serving.formats import readable
 from skyband.serving.watching import Watched
 from skyband.sql.recognise import recognise
 from skyband.sql.run import Started, plan, start

@@ -21,6 +21,7 @@ from skyband.core.calls import Stats
 from skyband.core.encoding.inputs import COUNTS, Like, Source, WholeRows, in_batches, read
 from skyband.core.encoding.schemas import is_value, plain_schema
 from skyband.core.encoding.value_types import as_values
+from skyband.engines.embedded.progress import with_progress
 from skyband.errors import InvalidQuery, LateRows
 from skyband.kernels.times import ascends
 from skyband.windows import Window
@@ -87,11 +88,13 @@ def run(data: Any, open_session: Callable[[pa.Schema], TakesRows], window: Windo
     source = source.plain() if source.is_whole else source
     session = open_session(source.schema)
     check_order(window, source.schema)
-    return started(session, _answers(session, source, window), source.is_whole, source.like)
+    rows = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
+    return started(session, _answers(session, source, window), source.is_whole, source.like, rows)
 
 
-def started(session: Any, answers: Iterator[pa.Table], is_whole: bool, like: Like) -> Running:
-    """The answers of a session, with a word about rows that are late."""
+def started(session: Any, answers: Iterator[pa.Table], is_whole: bool, like: Like, rows: int | None = None) -> Running:
+    """The answers of a session, with a word about rows that are late; `rows`: how many there are, if that is known."""
+    answers = with_progress(session, answers, rows)
     return Running(session, answers if is_whole else _watched(session, answers), is_whole, like)
 
 

@@ -6,7 +6,7 @@ SELECT flow FROM r1 FULL JOIN r2 USING (flow) WINDOW [100 EVERY 1 ON t] ORDER BY
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -21,6 +21,9 @@ from skyband.problems.across.codec import AcrossCodec
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession
 from skyband.problems.one_window import OneWindowProblem
+
+if TYPE_CHECKING:
+    from skyband.core.picture import Picture
 
 
 class Across(OneWindowProblem[TopKAcross]):
@@ -53,6 +56,11 @@ class Across(OneWindowProblem[TopKAcross]):
         return merged_by_window(
             ticks_of(query.window), query.emit, f"over buckets by {', '.join(query.ids)}, merged for each window"
         )
+
+    def picture(self, session: AcrossSession) -> Picture:
+        from skyband.problems.across.picture import AcrossPicture  # deferred: few look on
+
+        return AcrossPicture(session)
 
     def codec(self, query: TopKAcross, schema: pa.Schema) -> AcrossCodec:
         return AcrossCodec(query, schema)

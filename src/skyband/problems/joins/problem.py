@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -25,6 +25,9 @@ from skyband.problems.joins.columns import bind
 from skyband.problems.joins.distribution import shows_without_rows, spread
 from skyband.problems.joins.query import JoinAggregate, StreamInput
 from skyband.problems.joins.session import JoinSession
+
+if TYPE_CHECKING:
+    from skyband.core.picture import Picture
 
 
 class Joins(Problem[JoinAggregate]):
@@ -89,6 +92,11 @@ class Joins(Problem[JoinAggregate]):
     def size(self, query: JoinAggregate) -> int | timedelta | None:
         sizes = {stream.window.size for _, stream in query.streams}
         return sizes.pop() if len(sizes) == 1 else None
+
+    def picture(self, session: JoinSession) -> Picture:
+        from skyband.problems.joins.picture import JoinsPicture  # deferred: few look on
+
+        return JoinsPicture(session)
 
     def codec(self, query: JoinAggregate, schema: Mapping[str, pa.Schema] | pa.Schema) -> JoinsCodec:
         return JoinsCodec(query, query.schemas(schema))

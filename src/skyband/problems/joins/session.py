@@ -82,7 +82,8 @@ class JoinSession(Session):
         counted = Counters(rows_in=len(order) if read is None else sum(each.counted.rows_in for each in read))
         counted.rows_null_time = sum(each.counted.rows_null_time for each in read or ())
         unmatched = sum(each.numbers.unmatched for each in read or ())
-        return self._take(Arrivals(counted, _NO_BATCH, _NO_TIMES, Arrived(rows, order, unmatched)))
+        came = tuple(each for arrivals in read or () for each in arrivals.came)
+        return self._take(Arrivals(counted, _NO_BATCH, _NO_TIMES, Arrived(rows, order, unmatched), came))
 
     @entry
     def close_ahead(self, watermark: int) -> pa.Table:

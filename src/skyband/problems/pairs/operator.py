@@ -105,6 +105,10 @@ class PairOperator(Operator[Batch, Answer, Ints], Protocol):
         """
         ...
 
+    def pairs_held(self) -> Pairs:
+        """The pairs that are held because an answer may still show them; none, if rows alone are held."""
+        ...
+
     def live_codes(self, which: int) -> npt.NDArray[np.bool_]:
         """By code of one of the colours: does a live row have it?"""
         ...

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -30,6 +30,9 @@ from skyband.problems.pairs.codec import PairsCodec
 from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.operator import Spec
 from skyband.problems.pairs.query import TopKPairs
+
+if TYPE_CHECKING:
+    from skyband.core.picture import Picture
 
 
 class Pairs(OneWindowProblem[TopKPairs]):
@@ -72,6 +75,11 @@ class Pairs(OneWindowProblem[TopKPairs]):
         if query.same:
             how = f"over buckets by {', '.join(query.same)}, merged for each window"
         return merged_by_window(ticks_of(query.window), query.emit, how)
+
+    def picture(self, session: Session) -> Picture:
+        from skyband.problems.pairs.picture import PairsPicture  # deferred: few look on
+
+        return PairsPicture(session)
 
     def codec(self, query: TopKPairs, schema: pa.Schema) -> PairsCodec:
         return PairsCodec(query, schema)

@@ -9,15 +9,13 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 
-from skyband import expressions
 from skyband.core.distribution import FROM_THE_START, Distribution, shows_without_rows
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import TAKEN
-from skyband.core.encoding.schemas import plain_schema
 from skyband.core.plan import Draft, Plan, ticks_of
 from skyband.core.problem import Running
 from skyband.core.query import replace_unchecked
@@ -30,6 +28,9 @@ from skyband.problems.one_window import OneWindowProblem
 from skyband.problems.rows import planning, sql
 from skyband.problems.rows.codec import RowsCodec, ViewsCodec
 from skyband.problems.rows.query import TopK
+
+if TYPE_CHECKING:
+    from skyband.core.picture import Picture
 
 
 class Rows(OneWindowProblem[TopK]):
@@ -79,10 +80,10 @@ class Rows(OneWindowProblem[TopK]):
     def groups(self, query: TopK) -> tuple[str, ...]:
         return query.per
 
-    def row_score(self, query: TopK, schema: pa.Schema) -> expressions.Score | None:
-        if isinstance(query.by, tuple):
-            return None
-        return expressions.bind(query.by, plain_schema(schema))
+    def picture(self, session: Session) -> Picture | None:
+        from skyband.problems.rows.picture import picture_of  # deferred: few look on
+
+        return picture_of(session)
 
     def codec(self, query: TopK, schema: pa.Schema) -> RowsCodec:
         return RowsCodec(query, schema)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -24,6 +24,9 @@ from skyband.problems.subscriptions.codec import SubscriptionsCodec
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.problems.subscriptions.session import SubscriptionsSession
+
+if TYPE_CHECKING:
+    from skyband.core.picture import Picture
 
 
 class Subscriptions(OneWindowProblem[TopKForEach]):
@@ -69,6 +72,11 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
 
     def groups(self, query: TopKForEach) -> tuple[str, ...]:
         return query.key
+
+    def picture(self, session: SubscriptionsSession) -> Picture:
+        from skyband.problems.subscriptions.picture import SubscriptionsPicture  # deferred: few look on
+
+        return SubscriptionsPicture(session)
 
     def codec(self, query: TopKForEach, schema: pa.Schema) -> SubscriptionsCodec:
         return SubscriptionsCodec(query, schema)

@@ -2,7 +2,8 @@
 import { Bump, Figures } from "./charts.js";
 import { ChangeLog, Grid, Leaderboard } from "./board.js";
 import { Editor } from "./editor.js";
-import { element, forgetColours, number } from "./format.js";
+import { element, forgetColours, hues, number } from "./format.js";
+import { Lanes } from "./lanes.js";
 import { Picture } from "./picture.js";
 import { showPlan } from "./plan.js";
 import { Why } from "./why.js";
@@ -29,15 +30,21 @@ const why = new Why($("why"), { get });
 const board = new Leaderboard($("board"), (row) => askWhy(row));
 const grid = new Grid($("grid"));
 const log = new ChangeLog($("log"));
-const picture = new Picture($("picture"), (position) => why.askArrival(position));
+const dots = new Picture($("picture"), (id) => why.ask(id));
+const lanes = new Lanes($("lanes"), (id) => why.ask(id));
 const bump = new Bump($("bump"));
 const figures = new Figures($("figures"));
 const editor = new Editor($("text"), $("paint"), $("complete"), { check, run });
 
-window.skyband = { state, bump }; // to look at from the browser's console, and in tests
+window.skyband = { state, bump, dots, lanes }; // to look at from the browser's console, and in tests
 
 function askWhy(row) {
-  if (state.about?.picture) why.askRow(row, state.rowColumns);
+  if (state.about?.picture) why.askRow(row);
+}
+
+// What draws the query that is looked at.
+function picture() {
+  return state.about?.picture?.form === "lanes" ? lanes : dots;
 }
 
 // -- queries -----------------------------------------------------------------------------------------------------------
@@ -73,13 +80,13 @@ function choose(name) {
   state.name = why.query = name;
   state.source?.close();
   state.source = null;
-  for (const each of [board, log, picture, bump, figures]) each.clear();
+  for (const each of [board, log, dots, lanes, bump, figures]) each.clear();
   grid.show([]);
   Object.assign(state, { skipped: 0, latest: null, group: "", about: state.queries.find((query) => query.name === name) });
   const there = Boolean(state.about);
   $("empty").hidden = there;
   for (const id of ["leaders", "bump-card", "figures"]) $(id).hidden = !there;
-  $("picture-card").hidden = !state.about?.picture;
+  frame(state.about?.picture);
   $("main").classList.toggle("no-picture", !state.about?.picture);
   $("skipped").hidden = true;
   tabs();
@@ -88,6 +95,21 @@ function choose(name) {
   if (state.about.statement && !$("text").value) editor.set(state.about.statement);
   follow(name);
   look();
+}
+
+// What is around the picture: its title, how to read it, and what its colours mean.
+function frame(drawn) {
+  $("picture-card").hidden = !drawn;
+  if (!drawn) return;
+  $("picture-title").textContent = drawn.title;
+  $("picture-sub").textContent = drawn.caption;
+  $("picture").hidden = drawn.form === "lanes";
+  $("lanes").hidden = drawn.form !== "lanes";
+  $("groups").hidden = true;
+  [...document.querySelectorAll(".legend li")].forEach((each, place) => {
+    each.textContent = drawn.legend[place] ?? "";
+    each.hidden = place >= drawn.legend.length;
+  });
 }
 
 function follow(name) {
@@ -125,7 +147,6 @@ function draw() {
   log.add(changed);
   grid.show(rows);
   bump.add(rows, about.identity);
-  state.rowColumns = about.inputs ?? [];
   const when = latest.at ?? about.figures.watermark ?? latest.watermark ?? null;
   const more = latest.rows_in_all > latest.rows.length ? ` The first ${number(latest.rows.length)} of ${number(latest.rows_in_all)} rows.` : "";
   $("board-note").textContent = `${latest.at !== null ? "Window until" : "As of"} ${when === null ? "now" : typeof when === "string" ? when.slice(0, 19).replace("T", " ") : number(when)}${latest.batch === null ? "" : `, batch ${number(latest.batch)}`}.${more}`;
@@ -152,16 +173,19 @@ function tell(about) {
   $("leaders-title").textContent = about.title;
   $("leaders-sub").textContent = [about.conditions, about.window, about.figures.algorithm && `by ${about.figures.algorithm}`].filter(Boolean).join(", ");
   figures.show(about.figures);
-  const { rows_held: held, rows_in_window: all, rows_expected: expected } = about.figures;
-  $("meter").hidden = !about.picture || !all;
-  if (all) {
-    $("meter-held").textContent = number(held);
-    $("meter-window").textContent = number(all);
-    $("meter-fill").style.width = `${Math.min(100, (100 * held) / all)}%`;
-    $("meter-plan").textContent = expected ? `· the plan expected about ${number(Math.round(expected))}` : "";
-  }
+  if (about.picture?.form !== "pairs") meter("rows", about.figures.rows_held, about.figures.rows_in_window, about.figures.rows_expected);
   if (about.state !== "running") status(about.state === "failed" ? "bad" : "", about.state);
   if (about.problem_text) $("board-note").textContent = about.problem_text;
+}
+
+function meter(what, held, all, expected) {
+  $("meter").hidden = !state.about.picture || !all;
+  if (!all) return;
+  $("meter-what").textContent = what;
+  $("meter-held").textContent = number(held);
+  $("meter-window").textContent = number(all);
+  $("meter-fill").style.width = `${Math.min(100, (100 * held) / all)}%`;
+  $("meter-plan").textContent = expected ? `· the plan expected about ${number(Math.round(expected))}` : "";
 }
 
 async function look() {
@@ -169,8 +193,24 @@ async function look() {
   if (!state.about?.picture || document.hidden) return;
   try {
     const data = await get(`/queries/${encodeURIComponent(name)}/picture`);
-    if (name === state.name) picture.take(data);
+    if (name !== state.name) return;
+    picture().take(data);
+    const rows = data.rows_in_window;
+    if (data.pairs_held !== undefined && rows) meter("pairs", data.pairs_held, (rows * (rows - 1)) / 2);
+    if (data.groups) tellGroups(data.groups);
   } catch { /* the next look may succeed; the status says when there is no connection */ }
+}
+
+function tellGroups(groups) {
+  const said = groups.map((group) => group.title).join("\u0000");
+  $("groups").hidden = !groups.length;
+  if ($("groups").dataset.said === said) return;
+  $("groups").dataset.said = said;
+  $("groups").replaceChildren(...groups.map((group, place) => {
+    const dot = element("i");
+    dot.style.background = hues[place % hues.length];
+    return element("li", {}, dot, group.title);
+  }));
 }
 
 function status(kind, said) {
@@ -249,7 +289,7 @@ function theme(name) {
 
 function animate() {
   if (!document.hidden) {
-    if (!$("picture-card").hidden) picture.draw();
+    if (!$("picture-card").hidden) picture().draw();
     if (!$("bump-card").hidden) bump.draw();
   }
   requestAnimationFrame(animate);

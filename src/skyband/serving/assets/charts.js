@@ -1,8 +1,7 @@
 // Ranks over time, and the small live charts.
-import { colours, element, identity, number, prepare, short, text, title } from "./format.js";
+import { colours, element, hues, identity, number, prepare, short, text, title } from "./format.js";
 
 const MOST = 160; // answers in the bump chart
-const HUES = ["#4fd6c8", "#f5b454", "#c792ea", "#6ddb8b", "#ff8a80", "#7aa7ff", "#e6d36a", "#f28fd0", "#8fd3ff", "#b6c26e", "#d9a27e", "#9fa8da"];
 
 export class Bump {
   constructor(canvas) {
@@ -23,7 +22,7 @@ export class Bump {
       const key = identity(row, columns);
       ranks.set(key, row.rank ?? place + 1);
       this.named.set(key, title(row).title);
-      if (!this.colour.has(key)) this.colour.set(key, HUES[this.next++ % HUES.length]);
+      if (!this.colour.has(key)) this.colour.set(key, hues[this.next++ % hues.length]);
     });
     const last = this.answers[this.answers.length - 1];
     if (last && same(last.ranks, ranks)) { last.until = wall; return; }

@@ -37,6 +37,11 @@ export function span(seconds) {
 // What a row is called: its texts, or else its first value.
 export function title(row) {
   const names = Object.keys(row).filter((name) => !hidden.has(name));
+  const pair = names.filter((name) => name.startsWith("a_") && `b_${name.slice(2)}` in row);
+  if (pair.length) { // of a pair the first text of both rows, or else their first values
+    const told = pair.find((name) => typeof row[name] === "string" && !TIME.test(row[name])) ?? pair[0], both = [told, `b_${told.slice(2)}`];
+    return { title: both.map((name) => text(row[name])).join(" · "), rest: names.filter((name) => !both.includes(name)) };
+  }
   const texts = names.filter((name) => typeof row[name] === "string" && !TIME.test(row[name]));
   const chosen = texts.length ? texts.slice(0, 2) : names.slice(0, 1);
   return { title: chosen.map((name) => text(row[name])).join(" · ") || "row", rest: names.filter((name) => !chosen.includes(name)) };
@@ -78,6 +83,9 @@ export function prepare(canvas) {
   context.font = "11.5px system-ui, sans-serif";
   return { context, width, height };
 }
+
+// To tell things apart that have a line or a track of their own.
+export const hues = ["#4fd6c8", "#f5b454", "#c792ea", "#6ddb8b", "#ff8a80", "#7aa7ff", "#e6d36a", "#f28fd0", "#8fd3ff", "#b6c26e", "#d9a27e", "#9fa8da"];
 
 let palette = null, coloured = null;
 export function useColoursOf(node) { coloured = node; palette = null; }

@@ -1,4 +1,5 @@
-// The skyband as a picture: rows as dots in time and score, held ones lit, the window sliding over them.
+// The skyband as a picture: rows as dots in time and score, held ones lit, the window sliding over them. A pair is a line
+// from its older row, with which it leaves, to its younger one.
 import { clock, colours, number, prepare, short, span } from "./format.js";
 
 const LEFT = 54, RIGHT = 14, TOP = 12, BOTTOM = 24, FADE_MS = 800, SLIDE_MS = 450;
@@ -35,15 +36,16 @@ export class Picture {
     this.at = wall;
     const kth = data.kth.length ? data.kth[data.kth.length - 1][1] : null;
     const beats = (y) => kth !== null && (data.ascending ? y <= kth : y >= kth);
-    const { id, x, y, held } = data.dots;
+    const { id, x, y, held, to, shown } = data.dots;
     const present = new Set(id);
     for (let i = 0; i < id.length; i++) {
       const known = this.dots.get(id[i]);
-      if (!known) this.dots.set(id[i], { id: id[i], x: x[i], y: y[i], held: held[i], since: held[i] ? -1e9 : wall - FADE_MS, born: wall, top: held[i] && beats(y[i]) });
+      const top = shown ? shown[i] === 1 : held[i] && beats(y[i]) && x[i] > data.now - (data.size ?? Infinity);
+      if (!known) this.dots.set(id[i], { id: id[i], x: x[i], y: y[i], to: to?.[i], held: held[i], since: held[i] ? -1e9 : wall - FADE_MS, born: wall, top });
       else {
         if (known.held && !held[i]) known.since = wall;
         known.held = held[i];
-        known.top = held[i] && beats(y[i]) && x[i] > data.now - (data.size ?? Infinity);
+        known.top = top;
       }
     }
     for (const [key, dot] of this.dots) {
@@ -145,12 +147,25 @@ export class Picture {
     const left = this.data.size !== null && dot.x <= now - this.data.size;
     const lit = dot.held && !left;
     const fade = lit ? 1 : Math.max(0, 1 - (wall - dot.since) / FADE_MS);
+    if (dot.to !== undefined) this.span(context, dot, axes, lit, paint);
     context.beginPath();
     context.fillStyle = lit || fade > 0.02 ? (dot.top && lit ? paint.top : paint.held) : paint.faint;
     context.globalAlpha = lit ? 1 : left ? 0.14 + 0.4 * fade : 0.42 + 0.5 * fade;
     const grown = Math.min(1, (wall - dot.born) / 250);
     context.arc(x, y, (lit ? (dot.top ? 4.6 : 3.1) : 1.7 + 1.3 * fade) * grown, 0, 7);
     context.fill();
+    context.globalAlpha = 1;
+  }
+
+  // To the younger row of a pair.
+  span(context, dot, axes, lit, paint) {
+    context.beginPath();
+    context.strokeStyle = lit ? (dot.top ? paint.top : paint.held) : paint.faint;
+    context.globalAlpha = lit ? (dot.top ? 0.85 : 0.4) : 0.12;
+    context.lineWidth = dot.top && lit ? 1.8 : 1;
+    context.moveTo(Math.max(LEFT, axes.x(dot.x)), axes.y(dot.y));
+    context.lineTo(axes.x(dot.to), axes.y(dot.y));
+    context.stroke();
     context.globalAlpha = 1;
   }
 

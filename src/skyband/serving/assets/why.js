@@ -22,34 +22,37 @@ export class Why {
   }
 
   // A row of the leaderboard: found by what it shows.
-  async askRow(row, columns) {
+  async askRow(row) {
     this.open();
-    const terms = Object.entries(row).filter(([name, value]) => columns.includes(name) && value !== null).map(([name, value]) => `${quoted(name)} = ${literal(value)}`);
-    if (!terms.length) return this.say("This row shows no column that it could be found by.");
-    this.panel.querySelector("#where-text").value = terms.join(" AND ");
-    await this.search(terms.join(" AND "), true);
+    this.panel.querySelector("#found").replaceChildren();
+    const shown = Object.fromEntries(Object.entries(row).filter(([, value]) => typeof value !== "object" || value === null));
+    await this.tell(`/queries/${this.query}/why?row=${encodeURIComponent(JSON.stringify(shown))}`);
   }
 
-  async search(where, direct = false) {
+  async search(where) {
     const found = this.panel.querySelector("#found");
     if (!where.trim()) return;
     try {
       const { rows } = await this.get(`/queries/${this.query}/rows?where=${encodeURIComponent(where)}`);
       found.replaceChildren();
       if (!rows.length) return this.say("No row that is remembered meets this condition.");
-      if (rows.length === 1 || direct) return await this.askArrival(rows[0].position);
+      if (rows.length === 1) return await this.ask(rows[0].id);
       this.panel.querySelector("#reason").replaceChildren();
-      found.replaceChildren(element("h3", {}, "The newest that fit"), list(rows, (row) => this.askArrival(row.position)));
+      found.replaceChildren(element("h3", {}, "The newest that fit"), list(rows, (row) => this.ask(row.id)));
     } catch (error) {
       found.replaceChildren();
       this.say(error.message);
     }
   }
 
-  async askArrival(position) {
+  async ask(id) {
     this.open();
+    await this.tell(`/queries/${this.query}/rows/${encodeURIComponent(id)}`);
+  }
+
+  async tell(path) {
     try {
-      this.show(await this.get(`/queries/${this.query}/rows/${position}`));
+      this.show(await this.get(path));
     } catch (error) {
       this.say(error.message);
     }
@@ -60,23 +63,30 @@ export class Why {
   }
 
   show(reason) {
-    const kind = reason.is_shown ? "shown" : !reason.has_left && reason.dominators < reason.k ? "held" : "";
-    const facts = [["row", title(reason.row).title], ["score", `${reason.computed} = ${number(reason.score)}`], ["rank now", reason.rank ? number(reason.rank) : "none"],
-      ["dominated by", `${number(reason.dominators)} ${reason.dominators === 1 ? "row" : "rows"} (${reason.k} rule it out)`], ["leaves", leaves(reason.leaves)], ["arrival", number(reason.position)],
-      ...Object.entries(reason.row).map(([name, value]) => [name, text(value)])];
-    const parts = [element("p", { class: `said ${kind}` }, reason.verdict), element("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]))];
+    const rows = reason.facts ?? ofRow(reason);
+    if (reason.facts && reason.leaves) rows.push(["leaves", leaves(reason.leaves)]);
+    const kind = reason.kind ?? (reason.is_shown ? "shown" : !reason.has_left && reason.dominators < reason.k ? "held" : "");
+    const facts = [["what", title(reason.row).title], ...rows, ...Object.entries(reason.row)];
+    const said = ([name, value, leaving]) => [element("dt", {}, name), element("dd", {}, text(value), leaving ? element("i", {}, ` · leaves ${leaves(leaving)}`) : null)];
+    const parts = [element("p", { class: `said ${kind}` }, reason.verdict), element("dl", { class: "facts" }, ...facts.flatMap(said))];
     if (reason.better.length) {
-      parts.push(element("h3", {}, reason.is_shown ? "Better rows" : `The rows that keep it out`),
-        list(reason.better, (row) => this.askArrival(row.position), (row) => (row.outlives ? "outlives it" : "leaves before it")));
+      const shown = reason.kind === "shown" || reason.is_shown;
+      parts.push(element("h3", {}, reason.better_head ?? (shown ? "Better ones" : "What keeps it out")),
+        list(reason.better, (row) => row.id && this.ask(row.id), (row) => (row.outlives === undefined || row.outlives === null ? "" : row.outlives ? "outlives it" : "leaves before it")));
     }
     this.panel.querySelector("#reason").replaceChildren(...parts);
   }
 }
 
+function ofRow(reason) {
+  return [["score", `${reason.computed} = ${number(reason.score)}`], ["rank now", reason.rank ? number(reason.rank) : "none"],
+    ["dominated by", `${number(reason.dominators)} ${reason.dominators === 1 ? "row" : "rows"} (${reason.k} rule it out)`], ["leaves", leaves(reason.leaves)], ["arrival", number(reason.position)]];
+}
+
 function list(rows, click, note = () => "") {
   return element("div", { class: "rows" }, ...rows.map((row) => {
     const named = title(row.row);
-    return element("button", { type: "button", onclick: () => click(row) }, element("span", {}, named.title, " ", element("i", {}, [details(row.row, named.rest.slice(0, 1)), note(row)].filter(Boolean).join(" · "))), element("b", {}, number(row.score)));
+    return element("button", { type: "button", onclick: () => click(row) }, element("span", {}, named.title, " ", element("i", {}, [details(row.row, named.rest.slice(0, 1)), note(row)].filter(Boolean).join(" · "))), element("b", {}, row.score === null ? "" : number(row.score)));
   }));
 }
 
@@ -84,13 +94,4 @@ function leaves(given) {
   if (!given) return "never";
   if (given.in <= 0) return "it has left";
   return given.unit === "s" ? `in ${span(given.in)} of the stream's time` : given.unit === "rows" ? `after ${number(Math.ceil(given.in))} more rows` : `when the window has moved on by ${number(given.in)}`;
-}
-
-function quoted(name) {
-  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
-}
-
-function literal(value) {
-  if (typeof value !== "string") return String(value);
-  return /^\d{4}-\d\d-\d\dT/.test(value) ? `TIMESTAMP '${value.replace("T", " ").replace(/(\+00:00|Z)$/, "")}'` : `'${value.replaceAll("'", "''")}'`;
 }

@@ -4,7 +4,8 @@ function render({ model, el }) {
   const list = element("ol", { class: "board" }), canvas = element("canvas"), head = element("h2"), note = element("p", { class: "note" });
   el.append(element("div", { class: "widget-board" }, head, list), element("div", { class: "widget-picture" }, canvas, note));
   useColoursOf(el);
-  const board = new Leaderboard(list, () => {}), picture = new Picture(canvas, () => {});
+  const board = new Leaderboard(list, () => {});
+  let picture = null; // it is known with the first answer what draws it
   const answer = () => {
     const { about, rows, note: said } = model.get("answer");
     if (!about) return;
@@ -13,13 +14,18 @@ function render({ model, el }) {
     canvas.hidden = !about.picture;
     board.show(rows.slice(0, 20), about.identity);
   };
-  const dots = () => { const data = model.get("picture"); if (data.dots) picture.take(data); };
+  const dots = () => {
+    const data = model.get("picture");
+    if (!data.dots) return;
+    picture ??= data.form === "lanes" ? new Lanes(canvas, () => {}) : new Picture(canvas, () => {});
+    picture.take(data);
+  };
   model.on("change:answer", answer);
   model.on("change:picture", dots);
   answer();
   dots();
   let running = true;
-  const animate = () => { if (!running) return; if (!canvas.hidden && canvas.clientWidth) picture.draw(); requestAnimationFrame(animate); };
+  const animate = () => { if (!running) return; if (!canvas.hidden && canvas.clientWidth) picture?.draw(); requestAnimationFrame(animate); };
   requestAnimationFrame(animate);
   return () => { running = false; };
 }

@@ -83,6 +83,9 @@ class RowDriver(Driver[Answer]):
     def rows_held(self) -> int:
         return self._rows.count + sum(rows.length for rows in self._waiting) + 2 * len(self._last_answer())
 
+    def pairs_held(self) -> Pairs:
+        return self._caught_up(LATEST)._candidates().copy()
+
     def live_codes(self, which: int) -> npt.NDArray[np.bool_]:
         codes = np.concatenate([rows.colours[which] for rows in self._all_rows()]).astype(np.int64)
         live = np.zeros(int(codes.max(initial=-1)) + 1, np.bool_)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from skyband.core.operator import Ints
 from skyband.core.plain import Line
 from skyband.core.recompute import Arrival, Recomputing, live, measured
-from skyband.problems.pairs.operator import Answer, Batch, Spec
+from skyband.problems.pairs.operator import PAIR, Answer, Batch, Pairs, Spec
 
 
 class Row(NamedTuple):
@@ -83,6 +83,9 @@ class Recompute(Recomputing[Batch, Row, Pair, Answer]):
 
     def key(self, item: Pair) -> tuple[int, ...]:
         return item.a.position, item.b.position
+
+    def pairs_held(self) -> Pairs:
+        return np.empty(0, PAIR)
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
         answers = [self.top(int(a), int(b) or None) for a, b in zip(k, size, strict=True)]

@@ -1,13 +1,13 @@
-"""The rows that a session has seen of late: for the picture of its skyband, and to say why a row is where it is.
+"""The rows that a session has seen of late: for pictures of it, and to say why a row is where it is.
 
 Rows are kept as they came, without a copy, until there are too many of them. Rows that the session still holds are kept
-longer. Scores are computed when somebody looks.
+longer. Places and scores are computed when somebody looks.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Lock
@@ -17,15 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skyband.core.encoding.schemas import plain_schema
-from skyband.core.registry import problem_of
-from skyband.core.session import Session
-from skyband.expressions import Score, bind_condition
+from skyband.core.encoding.schemas import whole_batch
+from skyband.expressions import bind_condition
 from skyband.windows import Window
 
 MOST_ROWS: Final = 200_000  # that are remembered
-MOST_DOTS: Final = 1_500  # of the rows that are not held, in a picture
-MOST_HELD: Final = 3_000
+MOST_COMPARED: Final = 20_000  # rows, to find one by what it shows
 STAIRS: Final = 600  # of the k-th score over time
 _MOST_PIECES: Final = 256  # beyond which small pieces are put together
 _PIECE_ROWS: Final = 4_096
@@ -35,7 +32,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass
-class _Piece:
+class Piece:
     """Rows that came together."""
 
     position: Ints
@@ -55,23 +52,22 @@ class Row:
 
 
 class SeenRows:
-    """Rows of a session over one input, each with a score of its own."""
+    """The latest rows of one input."""
 
-    @classmethod
-    def of(cls, session: Session) -> SeenRows | None:
-        """None: something else than single rows is ranked."""
-        query: Any = session.query
-        score = problem_of(query).row_score(query, session.schema)
-        if score is None or (query.per and query.window.by_count):  # each group counts its own arrivals
-            return None
-        return cls(session, score)
-
-    def __init__(self, session: Session, score: Score) -> None:
-        self._session, self.score = session, score
-        self.query: Any = session.query
-        self.window: Window = self.query.window
-        self._pieces: deque[_Piece] = deque()
-        self._old = _Piece(np.empty(0, np.int64), pa.RecordBatch.from_pylist([], plain_schema(session.schema)))
+    def __init__(
+        self,
+        schema: pa.Schema,
+        window: Window,
+        *,
+        held: Callable[[], Ints] | None = None,
+        score: Callable[[pa.RecordBatch], Any] | None = None,
+    ) -> None:
+        """`held`: the arrivals that are remembered for as long as the session holds them, in the session's own turn.
+        `score`: what rows are worth by themselves."""
+        self.schema, self.window = schema, window
+        self._held, self._score = held, score
+        self._pieces: deque[Piece] = deque()
+        self._old = Piece(np.empty(0, np.int64), pa.RecordBatch.from_pylist([], schema))
         self._rows = 0
         self._arrivals = 0
         self._stairs: deque[tuple[float, float]] = deque(maxlen=STAIRS)
@@ -84,7 +80,7 @@ class SeenRows:
         if batch.num_rows > MOST_ROWS:
             first, batch = first + batch.num_rows - MOST_ROWS, batch.slice(batch.num_rows - MOST_ROWS)
         with self._lock:
-            self._pieces.append(_Piece(np.arange(first, first + batch.num_rows), batch))
+            self._pieces.append(Piece(np.arange(first, first + batch.num_rows), batch))
             self._rows += batch.num_rows
             self._arrivals = first + batch.num_rows
             if len(self._pieces) > _MOST_PIECES + self._rows // _PIECE_ROWS:
@@ -97,18 +93,15 @@ class SeenRows:
         """How many rows have come."""
         return self._arrivals
 
-    def held(self) -> Ints:
-        """The arrivals that the session holds now."""
-        return self._session.held()
-
-    def pieces(self) -> list[_Piece]:
+    def pieces(self) -> list[Piece]:
         """All that is remembered, with scores, the oldest first."""
         with self._lock:
             pieces = [self._old, *self._pieces]
             for piece in pieces:
-                if piece.score is None:
-                    piece.score = np.asarray(self.score.evaluate(piece.rows), np.float64)
+                if piece.place is None:
                     piece.place = self._places(piece)
+                    if self._score is not None:
+                        piece.score = np.asarray(self._score(piece.rows), np.float64)
             return pieces
 
     def now(self) -> float:
@@ -121,7 +114,8 @@ class SeenRows:
     @property
     def is_time(self) -> bool:
         """Are places seconds?"""
-        return isinstance(self.window.size or self.window.every, timedelta)
+        on = self.window.on
+        return on is not None and pa.types.is_temporal(self.schema.field(on).type)
 
     def size(self) -> float | None:
         """The window's length in places; None: it has no beginning."""
@@ -141,15 +135,17 @@ class SeenRows:
             return (np.ceil((place + size) / every) - 1) * every
         return np.floor((place + size) / every) * every
 
-    def same_group(self, row: Row) -> npt.NDArray[np.bool_]:
-        """Which of all rows that are remembered are of a row's group."""
-        masks = []
-        for piece in self.pieces():
-            mask = np.ones(len(piece.position), bool)
-            for name in self.query.per:
-                mask &= np.array([value == row.values[name] for value in piece.rows.column(name).to_pylist()], bool)
-            masks.append(mask)
-        return np.concatenate(masks)
+    def live(self, most: int) -> tuple[Ints, Floats, pa.RecordBatch]:
+        """The rows that a window to come still has, in their order: the latest `most` of them, with their arrivals and
+        places."""
+        pieces, now = self.pieces(), self.now()
+        position = np.concatenate([piece.position for piece in pieces])
+        place = np.concatenate([piece.place for piece in pieces if piece.place is not None])
+        with np.errstate(invalid="ignore"):
+            which = np.flatnonzero(self.ends(place) > now)
+        which = which[np.lexsort((position[which], place[which]))][-most:]
+        rows = pa.Table.from_batches([piece.rows for piece in pieces], self.schema).take(pa.array(which))
+        return position[which], place[which], whole_batch(rows)
 
     def rows_in_window(self) -> int | None:
         """How many rows the window has; None: it has more than are remembered."""
@@ -172,7 +168,7 @@ class SeenRows:
 
     def find(self, where: str, most: int) -> list[Row]:
         """The newest rows that meet a condition."""
-        condition = bind_condition(where, plain_schema(self._session.schema), used_as="the search")
+        condition = bind_condition(where, self.schema, used_as="the search")
         found: list[Row] = []
         for piece in reversed(self.pieces()):
             for at in np.flatnonzero(condition.evaluate(piece.rows))[::-1].tolist():
@@ -180,6 +176,22 @@ class SeenRows:
                 if len(found) == most:
                     return found
         return found
+
+    def showing(self, row: Mapping[str, Any], plain: Callable[[Any], Any]) -> int | None:
+        """The newest arrival that has these values in the columns that both have; `plain` makes of a value what `row`
+        has of it."""
+        names, left = [name for name in self.schema.names if name in row], MOST_COMPARED
+        for piece in reversed(self.pieces()):
+            first = max(0, len(piece.position) - left)
+            part = piece.rows.slice(first)
+            which = list(range(part.num_rows))
+            for name in names:
+                column = part.column(name).take(pa.array(which, pa.int64())).to_pylist()
+                which = [at for at, value in zip(which, column, strict=True) if plain(value) == row[name]]
+            if names and which:
+                return int(piece.position[first + which[-1]])
+            left -= part.num_rows
+        return None
 
     def step(self, place: float, score: float) -> None:
         """The k-th score is this from now on."""
@@ -189,24 +201,26 @@ class SeenRows:
     def stairs(self) -> list[tuple[float, float]]:
         return list(self._stairs)
 
-    def _forget(self, piece: _Piece) -> None:
+    def _forget(self, piece: Piece) -> None:
         """Of the rows that go, those that are held stay; so do others of them that were kept before."""
         self._rows -= piece.rows.num_rows
-        held = self._session._operator.held()  # in the session's own turn: this is called while it pushes
+        if self._held is None:
+            return
+        held = self._held()
         position = np.concatenate([self._old.position, piece.position])
         rows = pa.concat_batches([self._old.rows, piece.rows])
         kept = np.isin(position, held)
-        self._old = _Piece(position[kept], rows.filter(pa.array(kept)))
+        self._old = Piece(position[kept], rows.filter(pa.array(kept)))
 
-    def _places(self, piece: _Piece) -> Floats:
+    def _places(self, piece: Piece) -> Floats:
         if self.window.on is None:
             return piece.position.astype(np.float64) + 1
         return as_places(piece.rows.column(self.window.on))
 
 
-def _joined(pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """The same rows in fewer pieces."""
-    small: list[_Piece] = []
+    small: list[Piece] = []
     for piece in pieces:
         small.append(piece)
         if sum(each.rows.num_rows for each in small) >= _PIECE_ROWS:
@@ -216,10 +230,10 @@ def _joined(pieces: Iterable[_Piece]) -> Iterator[_Piece]:
         yield _one(small)
 
 
-def _one(pieces: list[_Piece]) -> _Piece:
+def _one(pieces: list[Piece]) -> Piece:
     if len(pieces) == 1:
         return pieces[0]
-    return _Piece(
+    return Piece(
         np.concatenate([piece.position for piece in pieces]), pa.concat_batches([piece.rows for piece in pieces])
     )
 
@@ -230,6 +244,8 @@ def _span(given: int | timedelta | None) -> float | None:
 
 def as_places(column: pa.Array) -> Floats:
     """Times in seconds since the epoch, numbers as they are."""
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.timestamp("us"))
     if pa.types.is_timestamp(column.type):
         micros = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
         return np.asarray(micros.cast(pa.float64(), safe=False).fill_null(float("nan"))) / 1e6
@@ -243,8 +259,8 @@ def as_place(value: Any) -> float:
     return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
 
 
-def _row(piece: _Piece, at: int) -> Row:
+def _row(piece: Piece, at: int) -> Row:
     assert piece.place is not None
-    assert piece.score is not None
     values = piece.rows.slice(at, 1).to_pylist()[0]
-    return Row(int(piece.position[at]), float(piece.place[at]), float(piece.score[at]), values)
+    score = float("nan") if piece.score is None else float(piece.score[at])
+    return Row(int(piece.position[at]), float(piece.place[at]), score, values)

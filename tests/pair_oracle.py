@@ -26,6 +26,7 @@ class PairRow(NamedTuple):
     values: Values
     time: int | None = None
     colour: int = 0
+    group: int = 0
 
 
 class ShownPair(NamedTuple):
@@ -35,6 +36,7 @@ class ShownPair(NamedTuple):
     score: float
     a: int  # which row of the input it is
     b: int
+    group: int = 0
 
 
 Event = PairRow | Advance
@@ -50,15 +52,24 @@ def answers(question: Question, score: Score, events: Sequence[Event], *, finish
         windows = oracle._after_each_time(whole, alike)
     else:
         windows = oracle._closed_windows(whole, alike, finished)
-    shown = [(at, ranked(score, events, [m.position for m in live])[: question.k]) for at, _, live in windows]
-    return _differences(question.emit, shown)
+    shown: dict[int, list[tuple[int, list[Pair]]]] = {}
+    for at, group, live in windows:
+        best = ranked(score, events, [m.position for m in live])[: question.k]
+        shown.setdefault(int(str(group)), []).append((at, best))
+    return [
+        line._replace(group=group) for group, answers in shown.items() for line in _differences(question.emit, answers)
+    ]
 
 
 def top(question: Question, score: Score, events: Sequence[Event], k: int, size: int | None = None) -> list[ShownPair]:
-    """The k best pairs of the last `size` right now; None: of the window that closes next."""
-    live = oracle.top(question, plain(events), EVERY_ROW, size)
-    best = ranked(score, events, [line.position for line in live])[:k]
-    return _enter_all(live[0].at if live else 0, best)
+    """The k best pairs of the last `size` right now, group by group; None: of the window that closes next."""
+    lines: list[ShownPair] = []
+    everyone = oracle.top(question, plain(events), EVERY_ROW, size)
+    for group in dict.fromkeys(line.group for line in everyone):
+        live = [line for line in everyone if line.group == group]
+        best = ranked(score, events, [line.position for line in live])[:k]
+        lines += [line._replace(group=int(str(group))) for line in _enter_all(live[0].at, best)]
+    return lines
 
 
 def late(question: Question, events: Sequence[Event]) -> list[int]:
@@ -85,7 +96,7 @@ def ranked(score: Score, events: Sequence[Event], positions: Iterable[int]) -> l
 
 def plain(events: Sequence[Event]) -> list[oracle.Event]:
     """The rows as the other oracle sees them: any score will do, since all are shown."""
-    return [event if isinstance(event, Advance) else oracle.Row(0.0, event.time) for event in events]
+    return [event if isinstance(event, Advance) else oracle.Row(0.0, event.time, event.group) for event in events]
 
 
 def _differences(emit: str, shown: list[tuple[int, list[Pair]]]) -> list[ShownPair]:

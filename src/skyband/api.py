@@ -258,8 +258,8 @@ def top_k_pairs(data: Any, **options: Any) -> Any:
 
     The type of the answer follows the type of `data`, as in `top_k`.
 
-    The answer has the columns `window_start, window_end, rank, score, a_<column>…, b_<column>…`, where a is the earlier
-    row; with emit="changes" `at, change, rank, score, …`; with emit="entries" `at, rank, score, …`.
+    The answer has the columns `window_start, window_end, <per…>, rank, score, a_<column>…, b_<column>…`, where a is the
+    earlier row; with emit="changes" `at, change, <per…>, rank, …`; with emit="entries" `at, <per…>, rank, …`.
 
     Returns
     -------

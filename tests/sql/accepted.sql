@@ -308,6 +308,11 @@ SELECT * FROM trades p JOIN trades q ON p.seq < q.seq WHERE p.symbol <> q.symbol
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b.symbol AND a.venue <> b.venue ORDER BY |a.price - b.price| DESC LIMIT 2 WINDOW [20 EVERY 10 ON t]
 
+-- The best pairs of each group, to which both rows belong.
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b.symbol ORDER BY |a.price - b.price| LIMIT 2 BY a.symbol WINDOW [20 EVERY 5 ON t]
+
+SELECT a.symbol, b.venue, a.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b.symbol AND a.venue = b.venue QUALIFY ROW_NUMBER() OVER (PARTITION BY a.symbol, b.venue ORDER BY |a.price - b.price|) <= 1 WINDOW [20 EVERY 10 ON t]
+
 -- Other conditions, on one row or on both.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.volume > 3 AND b.price < 9 ORDER BY |a.price - b.price| LIMIT 3 WINDOW [20 EVERY 5 ON t]
 

@@ -13,6 +13,7 @@ from pair_oracle import PairRow, ShownPair
 
 from skyband.core.emit import LEAVE, code_of
 from skyband.kernels.whole_scores import NULL, from_keys
+from skyband.problems.pairs.drivers.per_group import PerGroup
 from skyband.problems.pairs.operator import Answer, Batch, Spec
 from skyband.windows import FOREVER, Ticks
 
@@ -26,10 +27,12 @@ def spec_of(question: Question, score: str) -> Spec:
 
 
 class Driver(Feeder[Spec, PairRow, ShownPair]):
-    """An operator for pairs, and the codes of its colours."""
+    """An operator for pairs, and the codes of its colours and groups."""
 
-    def __init__(self, spec: Spec, open_operator: Callable[[Spec], Any]) -> None:
-        super().__init__(spec, open_operator)
+    def __init__(self, spec: Spec, open_operator: Callable[[Spec], Any], *, grouped: bool = False) -> None:
+        super().__init__(spec, (lambda spec: PerGroup(spec, open_operator)) if grouped else open_operator)
+        self._groups: dict[int, int] = {}  # codes in use, by group
+        self._grouped = grouped
         self._codes: list[dict[int, int]] = [{} for _ in range(spec.scoring.colours)]
 
     def batch(self, rows: Sequence[PairRow]) -> Batch:
@@ -39,7 +42,8 @@ class Driver(Feeder[Spec, PairRow, ShownPair]):
         coded = [[codes.setdefault(row.colour, len(codes)) for row in rows] for codes in self._codes]
         colours = np.array(coded, np.float64).reshape(len(coded), len(rows))
         time = np.array([] if self.spec.window.by_count else [row.time for row in rows], np.int64)
-        return Batch(columns, colours, time, self.position)
+        groups = [self._groups.setdefault(row.group, len(self._groups)) for row in rows]
+        return Batch(columns, colours, time, self.position, np.array(groups, np.int32) if self._grouped else None)
 
     def _column(self, name: str, rows: Sequence[PairRow]) -> np.ndarray[Any, np.dtype[np.float64]]:
         if name in "xy":
@@ -50,12 +54,22 @@ class Driver(Feeder[Spec, PairRow, ShownPair]):
     def read(self, answer: Answer) -> list[ShownPair]:
         if self.spec.scoring.score.is_key:
             answer = answer._replace(score=from_keys(answer.score))
+        name = {code: group for group, code in self._groups.items()}
+        codes = np.zeros(len(answer.at), np.int32) if answer.group is None else answer.group
+        groups = [name[code] if self._grouped else 0 for code in codes.tolist()]
         return [
-            ShownPair(at, "leave" if change == LEAVE else "enter", rank, score, a, b)
-            for at, rank, score, a, b, change in zip(*(column.tolist() for column in answer[:-1]), strict=True)
+            ShownPair(at, "leave" if change == LEAVE else "enter", rank, score, a, b, group)
+            for at, rank, score, a, b, change, group in zip(
+                *(column.tolist() for column in answer[:6]), groups, strict=True
+            )
         ]
 
     def compact(self) -> None:
+        if self._grouped:
+            kept = np.flatnonzero(self.operator.live_groups())
+            self.operator.compact_groups(kept)
+            new_of = {int(old): new for new, old in enumerate(kept)}
+            self._groups = {group: new_of[code] for group, code in self._groups.items() if code in new_of}
         for which, codes in enumerate(self._codes):
             live = np.flatnonzero(self.operator.live_codes(which))
             self.operator.compact(live, which)

@@ -50,6 +50,8 @@ QUESTIONS = {
         where="a.price < b.price",
         lateness=7,
     ),
+    "time, per": asked(k=2, by=ALIKE, ascending=True, window=WINDOW, per="symbol"),
+    "count, per": asked(k=2, by=ALIKE, ascending=True, window=sb.sliding(12, every=6, order="seq"), per=["symbol"]),
     "changes": asked(k=2, by=ALIKE, ascending=True, window=WINDOW, emit="changes"),
     "strings and times": asked(
         k=3,

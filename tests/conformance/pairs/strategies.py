@@ -26,6 +26,11 @@ class Case(NamedTuple):
     spec: Spec
     events: list[Event]
 
+    @property
+    def grouped(self) -> bool:
+        """With `per`: is there a ranking for each group?"""
+        return any(isinstance(event, PairRow) and event.group for event in self.events)
+
 
 def possible_scores(algorithm: PairAlgorithm) -> list[str]:
     plain = Question(k=1, size=4, every=None, by_count=True, emit="changes")
@@ -82,8 +87,10 @@ def cases(
     if question.size is None and not by_count:
         when = [time % 200 for time in when]  # with a landmark every window up to the last one is shown
     colours = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    most_groups = 3 if (by_count or slides) and draw(st.booleans()) else 0
+    groups = draw(st.lists(st.integers(0, most_groups), min_size=n, max_size=n))
     events: list[Event] = []
-    for row in map(PairRow, draw(values(n)), when, colours):
+    for row in map(PairRow, draw(values(n)), when, colours, groups):
         events.append(row)
         if outside and draw(st.integers(0, 3)) == 0:
             events.append(Advance(row.time + draw(st.integers(-15, 15))))
@@ -115,11 +122,13 @@ def random_case(algorithm: PairAlgorithm, draw: random.Random) -> Case:
     )
     step = draw.choice([lambda: draw.randint(0, 2), lambda: draw.randint(-6, 8), lambda: draw.randint(-30, 31)])
     colours = draw.choice([1, 3, 10])
+    groups = draw.choice([1, 2, 5]) if by_count or slides else 1
     score = draw.choice(possible_scores(algorithm))
     time, events = draw.choice([0, -30, 1_000]), list[Event]()
     for i in range(draw.choice([draw.randint(0, 20), draw.randint(0, 60)])):
         time += step()
-        events.append(PairRow((value(i), value(i)), None if by_count else time, draw.randrange(colours)))
+        group = draw.randrange(groups)
+        events.append(PairRow((value(i), value(i)), None if by_count else time, draw.randrange(colours), group))
         if outside and draw.random() < 0.25:
             events.append(Advance(time + draw.randint(-15, 15)))
     return Case(question, score, spec_of(question, score), moved(events, draw.choice(EDGES)))

@@ -40,10 +40,18 @@ class PairSuite(Suite[Case]):
         return random_case(algorithm, draw)
 
     def driver(self, case: Case, open_operator: Opener) -> Driver:
-        return Driver(case.spec, open_operator)
+        return Driver(case.spec, open_operator, grouped=case.grouped)
+
+    def said(self, driver: Driver) -> list[ShownPair]:
+        """Group by group: between groups no order is promised."""
+        return sorted(driver.lines, key=lambda line: line.group)
+
+    def asked(self, lines: Sequence[ShownPair]) -> list[ShownPair]:
+        return sorted(lines, key=lambda line: line.group)
 
     def expected(self, case: Case, driver: Driver, *, finished: bool) -> list[ShownPair]:
-        return pair_oracle.answers(case.question, meaning(case.score), case.events, finished=finished)
+        lines = pair_oracle.answers(case.question, meaning(case.score), case.events, finished=finished)
+        return sorted(lines, key=lambda line: line.group)
 
     def facts(self, case: Case) -> Mapping[str, Any]:
         known: dict[str, Any] = {"late": len(pair_oracle.late(case.question, case.events))}

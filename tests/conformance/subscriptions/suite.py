@@ -18,12 +18,19 @@ from subscriptions_oracle import Asked, Point
 
 from skyband.core.registry import every_algorithm_of, find
 from skyband.problems.subscriptions.algorithms.recompute.state import PerQuery
-from skyband.study.baselines.subscriptions import grids
+from skyband.study.baselines.subscriptions import grids, indexed
 from skyband.study.baselines.subscriptions.grids.state import GridOperator
+from skyband.study.baselines.subscriptions.indexed.state import Indexed
 
 # With slack=0 lists run short all the time; with few=1 rows are taken in the smallest steps.
 OPTIONS = ("", "slack=0, few=1, parts=2, hits=1", "slack=1, few=1, parts=4", "slack=0, few=3, hits=20")
-MORE = {"cells": ("resolution=1", "resolution=3"), "shared": ("", "thinned_at=1", "room=1")}  # of one algorithm
+MORE = {  # of one algorithm
+    "cells": ("resolution=1", "resolution=3"),
+    "shared": ("", "thinned_at=1", "room=1"),
+    "sasf_grid": ("", "resolution=1, room=1", "resolution=3, buffer=3, room=1", "buffer=1"),
+    "rapf_grid": ("", "resolution=1, room=1", "resolution=3, buffer=3, room=1", "buffer=4, gamma=0"),
+}
+IN_GRIDS = (*grids.NAMES, *indexed.NAMES)  # what is published for many queries
 # Algorithms for rows run here once for each query. All of them are seen with rows; these are seen here, too.
 FOR_EACH_QUERY = ("recompute", "relaxed", "relaxed+probabilistic")
 
@@ -94,7 +101,7 @@ class SubscriptionSuite(Suite[Case]):
         return case  # windows that slide are asked about elsewhere: each query may have a slide of its own
 
     def questions(self, case: Case, driver: Driver) -> st.SearchStrategy[list[tuple[int, int | None]]]:
-        asks = not isinstance(driver.operator, GridOperator) and case.question.every is None
+        asks = not isinstance(driver.operator, (GridOperator, Indexed)) and case.question.every is None
         if not asks or not driver.alive or not any(isinstance(event, Point) for event in driver.events):
             return st.just([])
         as_a_whole = isinstance(driver.operator, PerQuery) or case.question.size is None  # no other size is asked for
@@ -135,7 +142,7 @@ def case_for(algorithm: AnyAlgorithm, draw: random.Random, external_clock: bool 
     while True:
         case = random_case(draw)
         # For the competitors the loop is compiled anew for each score, which takes long.
-        is_quick = algorithm.name not in grids.NAMES or case.score == "distance"
+        is_quick = algorithm.name not in IN_GRIDS or case.score == "distance"
         is_wanted = external_clock in (None, case.external_clock)
         if is_quick and is_wanted and algorithm.refuses(case.spec) is None:
             return case._replace(events=[_fitting(algorithm, case, event) for event in case.events])
@@ -146,7 +153,7 @@ def _fitting(algorithm: AnyAlgorithm, case: Case, event: Any) -> Any:
     if not isinstance(event, Come) or not algorithm.for_comparing:
         return event
     queries = [query._replace(backfill=False, every=None) for query in event.queries]
-    if algorithm.name in grids.NAMES:
+    if algorithm.name in IN_GRIDS:
         queries = [query._replace(size=case.question.size) for query in queries]
     return Come(queries)
 

@@ -10,7 +10,7 @@ import pytest
 
 import skyband as sb
 from skyband.streams.incomplete import incomplete
-from skyband.study.baselines.across.estimated.sketches import Sketches
+from skyband.study.baselines.across.estimated.sketches import SelfJoins, Sketches
 
 STREAMS = ["r1", "r2", "r3"]
 
@@ -38,10 +38,51 @@ def test_chances_are_near_true_frequencies(xi: float) -> None:
             assert chances[some, s] == pytest.approx(true, abs=0.15)
 
 
+@pytest.mark.parametrize("often", [1, 4, 16])
+def test_self_join_sizes_are_near_the_true_ones(often: int) -> None:
+    rng = np.random.default_rng(1)
+    ids = rng.integers(0, 4_000 // often, 12_000)
+    joins = SelfJoins(1, 4_000)
+    joins.add(np.zeros(12_000, np.int32), ids, np.arange(12_000))
+    window = ids[8_000:]
+    true = float((np.unique(window, return_counts=True)[1] ** 2).sum())
+    assert joins.size(0, 8_000) == pytest.approx(true, rel=0.3)
+    assert joins.often(8_000)[0] == pytest.approx(true / 4_000, rel=0.3)
+
+
 def asked(algorithm: str, **others: object) -> sb.TopKAcross:
-    return sb.TopKAcross(
-        k=10, id="id", value="value", stream="stream", streams=STREAMS, window=sb.sliding(1_000), algorithm=algorithm
-    )
+    asks = {"k": 10, "id": "id", "value": "value", "stream": "stream", "streams": STREAMS} | others
+    return sb.TopKAcross(window=sb.sliding(1_000), algorithm=algorithm, **asks)
+
+
+def again() -> pa.Table:
+    """Flows whose packets come a few times in each stream."""
+    rng = np.random.default_rng(1)
+    rows = 4_000
+    ids = np.arange(rows) // 8 + rng.integers(0, 20, rows)
+    names = pa.array(STREAMS).take(pa.array(rng.integers(0, 3, rows)))
+    return pa.table({"stream": names, "id": ids, "value": rng.random(rows) ** 3, "time": np.arange(rows)})
+
+
+@pytest.mark.parametrize("repeat", ["max", "sum"])
+def test_misses_little_of_what_comes_again(repeat: str) -> None:
+    made, more = again(), {"repeat": repeat, "max_repeats": 16, "bounds": (0, 1)}
+    exact, estimated = (asked(name, **more).open(made.schema) for name in ("early_aggregation", "estimated"))
+    restarted = asked("estimated", **more).open(made.schema)
+    hits, held = [], []
+    for first in range(0, 4_000, 100):
+        for session in (exact, estimated):
+            session.push(made.slice(first, 100))
+        restarted.push(made.slice(first, 100))
+        if first >= 1_000:
+            true = set(exact.top()["id"].to_pylist())
+            hits.append(len(true & set(estimated.top()["id"].to_pylist())) / len(true))
+            held.append(estimated.stats().rows_held / exact.stats().rows_held)
+            assert restarted.top().equals(estimated.top())
+            restarted = asked("estimated", **more).open(made.schema, restarted.snapshot())
+    estimated.check()
+    assert np.mean(hits) >= 0.7
+    assert np.mean(held) <= 0.8
 
 
 def test_misses_little_and_holds_less() -> None:

@@ -169,9 +169,11 @@ def assumed(spec: Spec, rows: float = ASSUMED_ROWS) -> list[Statistics]:
     return [Statistics(0.0 if each.relation else ASSUMED_RATE, rows, rows / 10, rows / 20) for each in spec.inputs]
 
 
-def worth_considering(inputs: int, estimate: Callable[[Plan], float]) -> list[Plan]:
+def worth_considering(
+    inputs: int, estimate: Callable[[Plan], float], *, most_enumerated: int = MOST_ENUMERATED
+) -> list[Plan]:
     """All plans. For many inputs, only those that result from making one input after another early, the best first."""
-    if inputs <= MOST_ENUMERATED:
+    if inputs <= most_enumerated:
         return enumerate_plans(inputs)
     found = [Plan((False,) * inputs)]
     while not all(found[-1].early):

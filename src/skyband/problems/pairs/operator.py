@@ -41,21 +41,23 @@ class Batch(NamedTuple):
     colours: Floats  # by colour that the score compares (same=, different=), then by row: a small whole number each
     time: Ints  # what the window measures, within ±2**62; empty in a window of arrivals
     first: int
+    group: Codes | None = None  # with `per`: of which group each row is
 
 
 class Answer(NamedTuple):
     """What became known: one entry per pair shown, in the order in which it became known.
 
-    What becomes known at once is ordered leaving before entering, then by rank.
+    What becomes known at once is ordered by group, then leaving before entering, then by rank.
     """
 
-    at: Ints  # by value: the window's end, or now; by count: arrivals so far
+    at: Ints  # by value: the window's end, or now; by count: arrivals so far (of the group)
     rank: Codes  # 1 is best; of a pair that leaves, the rank it had
     score: Floats
     a: Ints  # the arrival of the earlier row
     b: Ints  # the arrival of the later one
     change: npt.NDArray[np.int8]  # ENTER or LEAVE
     view: Codes | None = None  # where there are several: which of them it is for
+    group: Codes | None = None  # with `per`: of which group its rows are
 
     @classmethod
     def of(cls, records: npt.NDArray[Any], view: Codes | None = None) -> Answer:
@@ -64,8 +66,15 @@ class Answer(NamedTuple):
 
     @classmethod
     def joined(cls, answers: Sequence[Answer]) -> Answer:
-        """Answers to single questions, one after the other."""
-        return cls(*(np.concatenate(columns) for columns in zip(*(answer[:-1] for answer in answers), strict=True)))
+        """Answers, none of them to a view, one after the other."""
+        columns = {name: np.concatenate([getattr(answer, name) for answer in answers]) for name in ANSWER.names or ()}
+        groups = [answer.group for answer in answers if answer.group is not None]
+        return cls(**columns, group=np.concatenate(groups) if groups else None)
+
+    def take(self, which: Any) -> Answer:
+        """These of its entries, in this order."""
+        columns: list[Any] = [None if column is None else column[which] for column in self]
+        return Answer(*columns)
 
 
 # An answer while it is being written.

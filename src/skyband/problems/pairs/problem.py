@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from skyband.core.distribution import Distribution, merged_by_window
+from skyband.core.distribution import FROM_THE_START, Distribution, merged_by_window, shows_without_rows
 from skyband.core.emit import code_of, gives_windows
 from skyband.core.encoding.inputs import read
 from skyband.core.encoding.schemas import plain_schema
@@ -44,13 +44,14 @@ class Pairs(OneWindowProblem[TopKPairs]):
 
     def title(self, query: TopKPairs) -> str:
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
+        groups = f" for each {', '.join(query.per)}" if query.per else ""
         conditions = [
             *([f"same {', '.join(query.same)}"] if query.same else []),
             *([f"different {', '.join(query.different)}"] if query.different else []),
             *([f"where {query.where}"] if query.where else []),
         ]
         of = f"; {'; '.join(conditions)}" if conditions else ""
-        return f"top {query.k} pairs by {by}{' (smallest first)' if query.ascending else ''}{of}"
+        return f"top {query.k} pairs by {by}{' (smallest first)' if query.ascending else ''}{groups}{of}"
 
     def summary(self, query: TopKPairs) -> str:
         return "the best pairs of rows of one input"
@@ -58,7 +59,8 @@ class Pairs(OneWindowProblem[TopKPairs]):
     def holds(self, query: TopKPairs, plan: Plan, draft: Draft) -> str:
         rows = f"{plan.window_rows:,.0f} rows of a window{plan.assumption}"
         pairs = expected_pairs(query.k, plan.window_rows)
-        return f"the {rows} and about {pairs:,.0f} pairs, if scores come in random order"
+        each = " for each group" if query.per else ""
+        return f"the {rows} and about {pairs:,.0f} pairs{each}, if scores come in random order"
 
     def choose(self, query: TopKPairs, draft: Draft) -> Plan:
         text = query.by, query.where, query.ascending
@@ -71,6 +73,11 @@ class Pairs(OneWindowProblem[TopKPairs]):
         return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
 
     def distribution(self, query: TopKPairs, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
+        if query.per:
+            ticks = ticks_of(query.window)
+            if shows_without_rows(ticks, query.emit):
+                return FROM_THE_START
+            return Distribution(True, f"over buckets by {', '.join(query.per)}: each ranks the pairs of its own groups")
         how = "over a triangle of buckets, so that any two rows meet in one of them; merged for each window"
         if query.same:
             how = f"over buckets by {', '.join(query.same)}, merged for each window"
@@ -81,6 +88,9 @@ class Pairs(OneWindowProblem[TopKPairs]):
 
         return PairsPicture(session)
 
+    def groups(self, query: TopKPairs) -> tuple[str, ...]:
+        return query.per
+
     def codec(self, query: TopKPairs, schema: pa.Schema) -> PairsCodec:
         return PairsCodec(query, schema)
 
@@ -88,6 +98,8 @@ class Pairs(OneWindowProblem[TopKPairs]):
         """All but k and size."""
         window = query.window
         if not gives_windows(query.emit) or window.every is None or window.size is None or query.algorithm is not None:
+            return None
+        if query.per:
             return None
         return replace_unchecked(query, k=1, window=replace(window, size=window.every))
 

@@ -45,6 +45,16 @@ def _check_different(different: object, same: tuple[str, ...]) -> tuple[str, ...
     return columns
 
 
+def _check_per(per: object, window: Window) -> tuple[str, ...]:
+    columns = _names("per")(per)
+    if columns and not window.by_count and window.every is None:
+        raise InvalidQuery(
+            f"per={', '.join(columns)!r} in a window by value needs a slide, for example every='1 minute': without it, "
+            "each row of any group would change the answers of all groups."
+        )
+    return columns
+
+
 def _check_where(where: object) -> str | None:
     if where is None:
         return None
@@ -98,6 +108,14 @@ class TopKPairs(Query):
         default=(),
         sql="WHERE a.different <> b.different",
     )
+    per: Names = option(
+        _check_per,
+        "One or more columns; both rows of a pair have the same values in them, and each combination of their values "
+        "has its own ranking. A window of arrivals then counts the rows of each group by itself.",
+        default=(),
+        sql="LIMIT k BY a.per",
+        newer=True,
+    )
     where: str | None = option(_check_where, "An SQL condition on both rows.", default=None, sql="WHERE where")
     emit: Emits = query.emit_option("the ranked pairs", "the pairs that enter and leave", "each pair once")
     lateness: Length = query.lateness_option()
@@ -106,7 +124,7 @@ class TopKPairs(Query):
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by` and `where`."""
         self.window.check_columns(columns)
-        for names, used_as in ((self.same, "same="), (self.different, "different=")):
+        for names, used_as in ((self.per, "per="), (self.same, "same="), (self.different, "different=")):
             for name in names:
                 if name not in columns:
                     raise UnknownColumn.named(name, columns, used_as=used_as)

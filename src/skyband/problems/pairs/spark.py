@@ -8,6 +8,8 @@ of the other part. With `same`, both rows of a pair have one colour, so a row go
 cells see the same watermark in a micro-batch, so their answers for a window come in the same one, and merging needs no
 state.
 
+With `per`, a bucket has whole groups, whose answers are final: there is nothing to merge.
+
 If answers do not come window by window, or the times do not determine the rows of a window, there is one bucket.
 """
 
@@ -22,11 +24,22 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from skyband.core.distribution import by_pane
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import best_of_parts
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
-from skyband.engines.spark.bucket_job import BUCKET, PREFIX, BucketJob, arrow_schema, bucket, check_order, quoted, tie
+from skyband.engines.spark.bucket_job import (
+    BUCKET,
+    PREFIX,
+    BucketJob,
+    arrow_schema,
+    bucket,
+    check_order,
+    ends_for_all,
+    quoted,
+    tie,
+)
 from skyband.engines.spark.gathering import COPY, Gatherer
 from skyband.engines.spark.plan import output_type, run
 from skyband.engines.spark.projection import InputProjection, Merge
@@ -66,7 +79,7 @@ def top_k_pairs(df: DataFrame, query: TopKPairs) -> DataFrame:
 
 def projection(df: DataFrame, query: TopKPairs) -> InputProjection:
     job = resolve(df, query)
-    if not job.is_spread:
+    if not job.is_spread or query.per:
         return InputProjection(job, columns=lambda buckets: _columns(df, job, buckets))
     whole = output_type(df.schema, job)
     return InputProjection(
@@ -88,23 +101,27 @@ def resolve(df: DataFrame, query: TopKPairs) -> PairsJob:
     scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
     chosen = plan(specify(query, schema, scoring), query.algorithm)
     is_spread = PROBLEM.distribution(query).is_spread
-    added = [pa.field(ROW, pa.int64())] if is_spread else []
+    is_spread = is_spread and not (ends_for_all([df], query.emit) and by_pane(ticks))
+    is_merged = is_spread and not query.per
+    added = [pa.field(ROW, pa.int64())] if is_merged else []
     where = query.where
-    if is_spread and not query.same:
+    if is_merged and not query.same:
         added.append(pa.field(SIDE, pa.int32()))
         across = f"a.`{SIDE}` * b.`{SIDE}` <= 0"
         where = across if where is None else f"({where}) AND {across}"
     asked = replace_unchecked(query, where=where, lateness=None)
     rows = pa.schema([*schema, *added])
     output = output_of(asked, rows, str(query.emit), score.type).schema
-    sources = [name if name in schema.names else None for name in rows.names]
+    others = [name for name in rows.names if name not in query.per]
+    sources = [name if name in schema.names else None for name in others]
+    lead = [None] * (len(output) - 2 * len(others) - len(query.per) - 2)
     return PairsJob(
         window=query.window,
         ticks=ticks,
         schema=rows,
         added=tuple(field.name for field in added),
         output=output,
-        sources=(*[None] * (len(output) - 2 * len(rows)), *sources, *sources),
+        sources=(*lead, *query.per, None, None, *sources, *sources),
         changes=not gives_windows(query.emit),
         is_spread=is_spread,
         fingerprint=query.fingerprint(schema),
@@ -127,6 +144,9 @@ def _columns(df: DataFrame, job: PairsJob, buckets: int) -> list[Column]:
     columns = [quoted(name).alias(plain) for name, plain in job.plain_names.items()]
     columns.append(tie(df))
     if job.is_spread:
+        if job.query.per:
+            columns.append(bucket(job.query.per, buckets))
+            return columns
         columns.append(tie(df).alias(ROW))
         if job.query.same:
             columns.append(bucket(job.query.same, buckets))

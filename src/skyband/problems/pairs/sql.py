@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
@@ -32,8 +32,6 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     schema = schemas[first.alias]
     statement.check_exact("Skyband always ranks pairs exactly")
     ranking = ranking_of(statement)
-    if ranking.per:
-        statement.refuse("Skyband ranks pairs once, not for each value of a column", ranking.per[0])
     by = ranking.by.unnest()
     if second.window is not None and second.window != first.window:
         statement.refuse(
@@ -52,6 +50,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     known = [f"a.{quoted(name)} IS NOT NULL" for name in same if schema.field(name).nullable]
     unlike = (different[0] if different else turn.column,)
     known += [f"{side}.{quoted(name)} IS NOT NULL" for name in unlike for side in "ab" if schema.field(name).nullable]
+    per = _per(statement, ranking.per, same)
     where = _all([*([where] if where else []), *unequal, *known]) or None
     query = statement.attempt(
         lambda: TopKPairs(
@@ -59,7 +58,8 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
             by=score,
             window=window,
             ascending=ranking.ascending,
-            same=same,
+            same=[name for name in same if name not in per],
+            per=per,
             different=different[0] if different else turn.column,
             where=where,
             emit=statement.emit,  # type: ignore[arg-type]
@@ -71,6 +71,21 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     needed = _needed(statement, by, turn, window, schema)
     shown = _shown(statement, query, only(schema, needed), sides)
     return QuerySpec(query, {ONLY: first.rows(None, needed)}, shown, turn)
+
+
+def _per(statement: Statement, columns: Sequence[exp.Expr], same: Sequence[str]) -> list[str]:
+    """The columns that LIMIT k BY names: a pair is in the group of both its rows."""
+    aliases = {one.alias for one in statement.inputs}
+    for column in columns:
+        if not isinstance(column, exp.Column) or column.name not in same or column.table not in aliases:
+            name = column.name if isinstance(column, exp.Column) and column.name else "symbol"
+            first, second = (one.alias for one in statement.inputs)
+            statement.refuse(
+                "A pair is ranked in the group that both its rows belong to",
+                column,
+                f"Write WHERE {first}.{name} = {second}.{name} … LIMIT k BY {first}.{name}.",
+            )
+    return list(dict.fromkeys(column.name for column in columns))
 
 
 def _needed(statement: Statement, by: exp.Expr, turn: Turn, window: Window, schema: pa.Schema) -> tuple[str, ...]:
@@ -155,17 +170,20 @@ def _over(tree: exp.Expr, sides: Sides) -> str:
 def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sides) -> tuple[Shown, ...]:
     """First what every answer has, then what the SELECT list asks for."""
     output = output_of(query, schema, str(query.emit), pa.float64()).schema
-    lead = output.names[: len(output.names) - 2 * len(schema)]
+    lead = output.names[: len(output.names) - 2 * (len(schema) - len(query.per))]
+    groups = dict(zip(query.per, lead[len(lead) - 2 - len(query.per) :], strict=False))
     items = []
     for item in statement.items:
         tree = item.tree.unnest()
         name = f"{tree.table}_{tree.name}" if isinstance(tree, exp.Column) and not item.is_named else item.name
-        items.append((name, rewritten(tree, lambda node: _column_of(node, sides))))
+        items.append((name, rewritten(tree, lambda node: _column_of(node, sides, groups))))
     return shown_columns(lead, items)
 
 
-def _column_of(node: exp.Expr, sides: Sides) -> exp.Expr:
-    """A column of a row as the answer calls it."""
+def _column_of(node: exp.Expr, sides: Sides, groups: Mapping[str, str]) -> exp.Expr:
+    """A column of a row as the answer calls it; `groups`: those that both rows share, and their names in the answer."""
     if not isinstance(node, exp.Column):
         return node
+    if node.name in groups:
+        return exp.column(written(groups[node.name]))
     return exp.column(written(f"{sides[node.table]}_{node.name}"))

@@ -49,11 +49,13 @@ def faster(
     return judge
 
 
-def does_not_grow(algorithm: str, *, at_most: float = 1.3, measure: str = COST, backwards: bool = False) -> Judge:
+def does_not_grow(
+    algorithm: str, *, at_most: float = 1.3, measure: str = COST, backwards: bool = False, since: float = -math.inf
+) -> Judge:
     """From the first x on, or `backwards` from the last, `measure` never is over `at_most` times what it is there."""
 
     def judge(readings: Readings) -> Verdict:
-        found = _relative(readings, measure, algorithm, backwards)
+        found = _relative(readings, measure, algorithm, backwards, since=since)
         if len(found) < 2:
             return _not_measured(readings, measure, (algorithm,), ())
         worst = max(found, key=lambda x: found[x])
@@ -66,11 +68,13 @@ def does_not_grow(algorithm: str, *, at_most: float = 1.3, measure: str = COST, 
     return judge
 
 
-def grows(algorithm: str, *, at_least: float, measure: str = COST, backwards: bool = False) -> Judge:
+def grows(
+    algorithm: str, *, at_least: float, measure: str = COST, backwards: bool = False, since: float = -math.inf
+) -> Judge:
     """From the first x to the last, `measure` grows by `at_least`; `backwards`: from the last to the first."""
 
     def judge(readings: Readings) -> Verdict:
-        found = _relative(readings, measure, algorithm, backwards)
+        found = _relative(readings, measure, algorithm, backwards, since=since)
         if len(found) < 2:
             return _not_measured(readings, measure, (algorithm,), ())
         growth = found[list(found)[-1]]
@@ -121,11 +125,28 @@ def grows_less(algorithm: str, than: str | Sequence[str], *, measure: str = COST
     return judge
 
 
-def falls(algorithm: str, *, at_most: float = 1.0, measure: str = COST) -> Judge:
+def grows_by_less(algorithm: str, than: Sequence[str], *, measure: str = COST) -> Judge:
+    """From the first x to the last, `measure` of `algorithm` grows by less, in its unit, than that of each other."""
+
+    def judge(readings: Readings) -> Verdict:
+        curves = {name: readings.curve(measure, name) for name in (algorithm, *than)}
+        if any(len(curve) < 2 for curve in curves.values()):
+            return _not_measured(readings, measure, (algorithm, *than), ())
+        more = {name: curve[max(curve)] - curve[min(curve)] for name, curve in curves.items()}
+        slowest = min(than, key=lambda name: more[name])
+        return Verdict(
+            more[algorithm] < more[slowest],
+            f"{measure}: {algorithm} by {_number(more[algorithm])}, {slowest} by {_number(more[slowest])}",
+        )
+
+    return judge
+
+
+def falls(algorithm: str, *, at_most: float = 1.0, measure: str = COST, until: float = math.inf) -> Judge:
     """At the last x, `measure` is at most this share of what it is at the first; what lies between may vary."""
 
     def judge(readings: Readings) -> Verdict:
-        found = _relative(readings, measure, algorithm, backwards=False)
+        found = _relative(readings, measure, algorithm, backwards=False, until=until)
         if len(found) < 2:
             return _not_measured(readings, measure, (algorithm,), ())
         left = found[list(found)[-1]]
@@ -156,12 +177,20 @@ def below(measure: str, algorithm: str, reference: str, *, times: float = 1.0) -
     return judge
 
 
-def near(measure: str, algorithm: str, reference: str, *, within: float) -> Judge:
+def near(
+    measure: str,
+    algorithm: str,
+    reference: str,
+    *,
+    within: float,
+    since: float = -math.inf,
+    until: float = math.inf,
+) -> Judge:
     """At each x, `measure` of `algorithm` differs from that of `reference` by at most this share of it."""
 
     def judge(readings: Readings) -> Verdict:
         ours, theirs = readings.curve(measure, algorithm), readings.curve(measure, reference)
-        off = {x: abs(ours[x] - theirs[x]) / theirs[x] for x in ours if theirs.get(x)}
+        off = {x: abs(ours[x] - theirs[x]) / theirs[x] for x in ours if since <= x <= until and theirs.get(x)}
         if not off:
             return _not_measured(readings, measure, (algorithm,), (reference,))
         worst = max(off, key=lambda x: off[x])
@@ -231,9 +260,17 @@ def per_x(measure: str, algorithm: str, *, at_most: float, mean: bool = False) -
     return judge
 
 
-def _relative(readings: Readings, measure: str, algorithm: str, backwards: bool) -> dict[float, float]:
+def _relative(
+    readings: Readings,
+    measure: str,
+    algorithm: str,
+    backwards: bool,
+    *,
+    since: float = -math.inf,
+    until: float = math.inf,
+) -> dict[float, float]:
     """The curve as multiples of its first value, from the first x on; or of its last one, from there back."""
-    curve = readings.curve(measure, algorithm)
+    curve = {x: y for x, y in readings.curve(measure, algorithm).items() if since <= x <= until}
     order = sorted(curve, reverse=backwards)
     return {x: curve[x] / curve[order[0]] for x in order}
 

@@ -20,8 +20,10 @@ from skyband.study.papers import (
     pripuzic_chances,
     recall,
     shen,
+    shen_attributes,
     subscriptions,
     tran,
+    tran_search,
 )
 from skyband.study.papers.effort import FULL, QUICK, Effort
 from skyband.study.papers.experiments import Experiment, Outcome
@@ -34,10 +36,11 @@ EXPERIMENTS: Final[dict[str, tuple[Experiment, ...]]] = {
         *pripuzic.EXPERIMENTS,
         *pripuzic_chances.EXPERIMENTS,
         *shen.EXPERIMENTS,
+        *shen_attributes.EXPERIMENTS,
     ),
     "pairs": pairs.EXPERIMENTS,
     "across": (*haghani.EXPERIMENTS, *recall.EXPERIMENTS),
-    "joins": tran.EXPERIMENTS,
+    "joins": (*tran.EXPERIMENTS, *tran_search.EXPERIMENTS),
     "subscriptions": subscriptions.EXPERIMENTS,
 }
 ALL: Final = tuple(experiment for several in EXPERIMENTS.values() for experiment in several)

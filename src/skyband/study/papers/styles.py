@@ -7,6 +7,7 @@ from zlib import crc32
 
 from skyband.study.papers.printed import subject
 
+FORMULA: Final = "formula of "  # before the name of an algorithm
 _COLOURS: Final = (
     "#1f77b4",
     "#d62728",
@@ -22,19 +23,29 @@ _COLOURS: Final = (
 _MARKERS: Final = "osD^vP*X<>"
 _LINES: Final = ("-", "--", ":")
 
-# Those that meet in a figure differ in colour; a variant has the colour of its algorithm, and another line.
+# Those that meet in a figure differ in colour; a variant has the colour of its algorithm, and another line. Plans of
+# joins are never beside the others of their family, and have places with a whole line.
 _FAMILIES: Final = (
-    ("mintopk", "mintopk_published", "LAP", "cells", "totals", "supreme", "supreme++"),
-    ("relaxed", "relaxed(gamma=0.2)", "relaxed, row by row", "EAP10", "EAP100", "recorded"),
-    ("sma", "strict+strict", "EAP01", "EAP010", "early_aggregation", "naive", "cpmw", "naive++"),
-    ("tma", "strict+probabilistic", "EAP11", "EAP001", "scan"),
-    ("strict", "strict+relaxed", "EAP110", "sorted_lists", "snn", "basic"),
-    ("pretopk", "relaxed+strict", "EAP101", "threshold"),
-    ("probabilistic", "relaxed+probabilistic", "relaxed+probabilistic, longest buffer", "EAP011", "estimated"),
-    ("staircase", "staircase, all at once", "one by one", "all at once", "EAP111", "staircase_published"),
-    ("partitioned", "relaxed+relaxed", "multiply", "boxes", "snapshot"),
+    ("mintopk", "mintopk_published", "cells", "LAP", "totals", "supreme", "supreme++"),
+    (
+        "relaxed", "rapf_grid", "rapf_grid, longest buffer", "EAP10", "relaxed(gamma=0.2)", "relaxed, row by row",
+        "EAP100", "recorded",
+    ),
+    (
+        "sma", "strict+strict", "early_aggregation", "EAP01", "naive", "cpmw", "EAP010", "naive++",
+        "sma, grid over all attributes",
+    ),
+    ("tma", "strict+probabilistic", "scan", "EAP11", "EAP001"),
+    ("strict", "strict+relaxed", "snn", "EAP110", "sorted_lists", "basic"),
+    ("pretopk", "sasf_grid", "relaxed+strict", "EAP101", "threshold"),
+    (
+        "probabilistic", "pa_grid", "relaxed+probabilistic", "EAP011", "relaxed+probabilistic, longest buffer",
+        "estimated",
+    ),
+    ("staircase", "staircase, all at once", "one by one", "EAP111", "all at once", "staircase_published"),
+    ("partitioned", "relaxed+relaxed", "boxes", "multiply", "snapshot"),
     ("hybrid", "linear", "continuous", "probabilistic_published"),
-)
+)  # fmt: skip
 # What is no algorithm: a bound, a formula, what is expected.
 _REFERENCES: Final = {
     "printed": ("gray", "-", "o"),
@@ -49,8 +60,10 @@ _PLACES: Final = {
 
 
 def style(label: str) -> dict[str, Any]:
-    """The options of a line for this label. The paper's own curve is a pale, wide line in its algorithm's colour."""
-    if (algorithm := subject(label)) is not None:
+    """The options of a line for this label. The paper's own curve of an algorithm, and its formula, are a pale, wide
+    line in the algorithm's colour."""
+    of = label.removeprefix(FORMULA) if label.startswith(FORMULA) else None
+    if (algorithm := subject(label) or of) is not None:
         return style(algorithm) | {"alpha": 0.35, "linewidth": 5, "markersize": 9, "zorder": 1}
     if is_reference(label):
         return dict(zip(("color", "linestyle", "marker"), _REFERENCES.get(label, ("black", "--", ".")), strict=True))

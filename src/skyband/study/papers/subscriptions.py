@@ -1,10 +1,9 @@
 """Pripužić, Podnar Žarko, Aberer, TODS 2015, section 8: many k-NN queries on one stream; figures 8 to 12.
 
-Its PA is `probabilistic` here, its RAPF `relaxed+probabilistic`, its SA with and without a filter `strict+strict` and
-`strict`: each runs once for every query, as the paper has it without query indexing, also beside those with an index.
-With indexing there are its two competitors, CPM/w (`cpmw`) and SNN (`snn`), and what was made here: `boxes`, and
-`cells`, after the paper's grid. Its buffer and its γ belong to one query and are varied for one: `skyband bench papers
-objects --only pripuzic`.
+With an index the paper's PA, RAPF and SASF are `pa_grid`, `rapf_grid` and `sasf_grid` here: queries in a grid, with one
+buffer and one list by time. Its competitors are `cpmw` and `snn`. Without an index PA is `probabilistic`, RAPF
+`relaxed+probabilistic`, SA with and without a filter `strict+strict` and `strict`: each runs once for every query.
+`boxes`, `cells` and `scan` are ours.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from skyband.study.papers.claims import at, below, does_not_grow, falls, faster, grows, in_groups
+from skyband.study.papers.claims import at, below, does_not_grow, falls, faster, grows, grows_less, in_groups
 from skyband.study.papers.experiments import Axis, Claim, Experiment
 from skyband.study.papers.subscriptions_points import (
     BOUND,
@@ -21,9 +20,11 @@ from skyband.study.papers.subscriptions_points import (
     DATA,
     EXTRA,
     HELD,
+    LONGEST,
     MISSED,
     QUERIES,
     RANDOMISED,
+    REFERENCES,
     UNIFORM,
     WINDOW,
     Setting,
@@ -35,6 +36,8 @@ PAPER: Final = "Pripužić and others, TODS 2015"
 COMPETITORS: Final = ("cpmw", "snn")
 OURS: Final = ("boxes", "cells")
 PA, RAPF = "probabilistic", "relaxed+probabilistic"
+PA_GRID, SASF_GRID, RAPF_GRID = "pa_grid", "sasf_grid", "rapf_grid"
+RAPF2: Final = f"{RAPF_GRID}{LONGEST}"  # the paper's name for it
 RA: Final = "relaxed(gamma=0.2)"
 BUFFER: Final = "buffer=2000"  # the paper's
 # The paper's nine, in the three groups that it sees in figure 10: the fastest first.
@@ -43,6 +46,8 @@ GROUPS: Final = (
     (RA, "strict+relaxed", "relaxed+relaxed"),
     ("strict", "strict+strict", "relaxed+strict"),
 )
+# With an index, and without one.
+INDEXED: Final = {PA_GRID: PA, RAPF_GRID: RAPF, SASF_GRID: "strict+strict"}
 NINE: Final = tuple(name for group in GROUPS for name in group)
 _KS: Final = Axis("k", (1, 3, 9, 27, 81), quick=(3, 27))
 _RANDOM: Final = (UNIFORM, CLUSTERED, RANDOMISED)
@@ -54,25 +59,35 @@ def _by_k(data: str, columns: int, k: float) -> Setting:
 
 
 def _cost(data: str, figure: str) -> Experiment:
+    ours = Claim("Ours: `boxes` is faster than PA.", faster("boxes", PA_GRID))
     claims = [
+        Claim("For k = 1 and 3 PA and RAPF2 are about as fast as CPM/w and SNN.",
+              faster(RAPF2, COMPETITORS, at_least=0.5, until=3)),
         Claim("CPM/w scales poorly with k.", grows("cpmw", at_least=3)),
         Claim("SNN scales poorly with k.", grows("snn", at_least=3)),
-        Claim(
-            "RAPF with the longest buffer is 4 to 8 times as fast as CPM/w and SNN; here, `boxes`.",
-            faster("boxes", COMPETITORS, at_least=4, since=9),
-        ),
-    ]
+        Claim("RAPF, RAPF2 and PA scale better with k than these.",
+              grows_less(PA_GRID, (RAPF_GRID, RAPF2, *COMPETITORS))),
+        Claim("PA is faster than RAPF.", faster(PA_GRID, RAPF_GRID)),
+        Claim("For large k RAPF2 is 4 to 8 times as fast as CPM/w and SNN.",
+              faster(RAPF2, COMPETITORS, at_least=4, since=27)),
+        Claim("SASF is the slowest.", in_groups(((RAPF_GRID, RAPF2, PA_GRID, *COMPETITORS), (SASF_GRID,)))),
+        ours,
+    ]  # fmt: skip
+    names: tuple[str, ...] = (*COMPETITORS, PA_GRID, SASF_GRID, RAPF_GRID, RAPF2, *OURS)
     if data == CORRELATED:
         claims = [
-            Claim("RAPF is up to one order of magnitude faster than CPM/w; here, `boxes`.", faster("boxes", "cpmw")),
-            Claim("It is up to two orders of magnitude faster than SNN; here, `boxes`.", faster("boxes", "snn")),
+            Claim("RAPF and RAPF2 are faster than CPM/w for every k.", in_groups(((RAPF_GRID, RAPF2), ("cpmw",)))),
+            Claim("They are faster than SNN for every k.", in_groups(((RAPF_GRID, RAPF2), ("snn",)))),
+            Claim("SASF is the slowest.", in_groups(((RAPF_GRID, RAPF2, *COMPETITORS), (SASF_GRID,)))),
+            Claim("Ours: `boxes` is faster than RAPF2.", faster("boxes", RAPF2)),
         ]
+        names = tuple(name for name in names if name != PA_GRID)  # it errs too often, as the paper says
     return Experiment(
         f"subscriptions-k-{data.partition(' ')[0]}",
         f"{PAPER}, figure 9 ({figure})",
-        f"Cost of a row by k, with an index but for RAPF: points {data}, 400 queries, window 40,000 rows, buffer 2000",
+        f"Cost of a row by k, with an index: points {data}, 400 queries, window 40,000 rows, buffer 2000",
         _KS,
-        (*COMPETITORS, *OURS, RAPF),
+        names,
         sweep(partial(_by_k, data, 2)),
         tuple(claims),
     )
@@ -84,7 +99,7 @@ def _index(data: str, figures: str) -> Experiment:
         f"{PAPER}, figure 10 ({figures})",
         f"Cost of a row by k, without an index and with one: points {data}, 4 columns, 400 queries, window 40,000 rows",
         _KS,
-        (*NINE, "scan", *OURS),
+        (*NINE, "scan", *INDEXED, *OURS),
         sweep(partial(_by_k, data, 4)),
         (
             Claim(
@@ -97,11 +112,14 @@ def _index(data: str, figures: str) -> Experiment:
             ),
             Claim("Without an index, PA outperforms RAPF.", faster(PA, RAPF)),
             Claim("The cost of PA hardly changes with k.", does_not_grow(PA, at_most=1.5)),
-            Claim(
-                "An index pays on uniform points."
+            *(
+                Claim(f"An index pays on uniform points: {indexed}.", faster(indexed, alone))
                 if data == UNIFORM
-                else "Where points are not uniform, an index pays only for small k.",
-                faster("boxes", "scan", until=float("inf") if data == UNIFORM else 9),
+                else Claim(
+                    f"Where points are not uniform, an index pays for small k: {indexed}.",
+                    faster(indexed, alone, until=9),
+                )
+                for indexed, alone in INDEXED.items()
             ),
             Claim("Ours: a vectorised loop without an index is faster than PA.", faster("scan", PA)),
         ),
@@ -128,12 +146,14 @@ EXPERIMENTS: Final = (
     Experiment(
         "subscriptions-columns",
         f"{PAPER}, figure 11 (a)",
-        "Cost of a row by number of columns: uniform points, 400 queries, k = 9, window 40,000 rows",
+        "Cost of a row by number of columns: uniform points, 400 queries, k = 9, window 40,000 rows, ρ = 2",
         Axis("columns", (2, 4, 6, 8, 10), quick=(2, 4), log=False),
-        (PA, RAPF, "scan", *OURS),
-        sweep(lambda columns: Setting(columns=int(columns))),
+        (PA_GRID, RAPF_GRID, SASF_GRID, "scan", *OURS),
+        sweep(lambda columns: Setting(columns=int(columns), options="resolution=2")),
         (
-            Claim("The cost of PA grows less than the number of columns.", does_not_grow(PA, at_most=5)),
+            Claim("The cost of PA grows less than the number of columns.", does_not_grow(PA_GRID, at_most=5)),
+            Claim("So does that of RAPF.", does_not_grow(RAPF_GRID, at_most=5)),
+            Claim("The cost of SASF grows more than theirs.", grows_less(PA_GRID, (SASF_GRID,))),
             Claim("Ours: an index pays with few columns.", faster("boxes", "scan", until=4)),
         ),
     ),
@@ -142,19 +162,26 @@ EXPERIMENTS: Final = (
         f"{PAPER}, figure 11 (b)",
         "Cost of a row by resolution of the grid: uniform points, 2 columns, 400 queries, k = 9, window 40,000 rows",
         Axis("parts of a column", (2, 5, 10, 20, 40, 64), quick=(2, 10, 64)),
-        ("cells", *COMPETITORS),
+        (PA_GRID, RAPF_GRID, "cells", *COMPETITORS),
         sweep(lambda parts: Setting(options=f"resolution={int(parts)}")),
-        (Claim("10 parts are better than 2.", falls("cells")),),
+        (
+            Claim("10 parts are better than 2: PA.", falls(PA_GRID, until=10)),
+            Claim("10 parts are better than 2: RAPF.", falls(RAPF_GRID, until=10)),
+            Claim("Many more parts are worse: RAPF.", grows(RAPF_GRID, at_least=1.0, since=10)),
+            Claim("Ours: 10 parts are better than 2.", falls("cells", until=10)),
+        ),
     ),
     Experiment(
         "subscriptions-queries",
         f"{PAPER}, figure 11 (c)",
         "Cost of a row by number of queries: uniform points, 2 columns, k = 9, window 40,000 rows",
         Axis("queries", (100, 400, 1_600, 6_400), quick=(100, 1_600)),
-        ("cpmw", "scan", *OURS),
+        (PA_GRID, RAPF_GRID, SASF_GRID, "cpmw", "scan", *OURS),
         sweep(lambda queries: Setting(queries=int(queries))),
         (
-            Claim("All algorithms scale linearly with the number of queries.", grows("scan", at_least=8)),
+            Claim("All algorithms scale linearly with the number of queries: PA.", grows(PA_GRID, at_least=8)),
+            Claim("RAPF scales linearly, too.", grows(RAPF_GRID, at_least=8)),
+            Claim("PA is the fastest of the paper's.", faster(PA_GRID, (RAPF_GRID, SASF_GRID, "cpmw"))),
             Claim(
                 "Ours: with thousands of queries an index over them pays most.", faster("cells", "scan", since=1_600)
             ),
@@ -165,37 +192,44 @@ EXPERIMENTS: Final = (
         f"{PAPER}, figure 11 (d)",
         "Cost of a row by buffer: uniform points, 2 columns, 400 queries, k = 9, window 40,000 rows",
         Axis("buffer in rows", (250, 500, 1000, 2000, 5000), quick=(250, 2000)),
-        (RAPF, "strict+probabilistic"),
+        (RAPF_GRID, SASF_GRID, RAPF, "strict+probabilistic"),
         sweep(lambda rows: Setting(options=f"buffer={int(rows)}")),
-        (Claim("A longer buffer makes RAPF faster.", falls(RAPF)),),
+        (
+            Claim("A longer buffer makes RAPF faster.", falls(RAPF_GRID)),
+            Claim("So it does without an index.", falls(RAPF)),
+        ),
     ),
     Experiment(
         "subscriptions-gamma",
         f"{PAPER}, figure 11 (e)",
         "Cost of a row by γ: uniform points, 2 columns, 400 queries, k = 9, window 40,000 rows",
         Axis("γ", (0.05, 0.1, 0.2, 0.4, 0.8), quick=(0.05, 0.8)),
-        ("relaxed", RAPF),
+        (RAPF_GRID, "relaxed", RAPF),
         sweep(lambda gamma: Setting(options=f"gamma={gamma}")),
-        (Claim("A larger γ, which prunes more rarely, makes RA faster.", falls("relaxed")),),
+        (
+            Claim("A larger γ, which prunes more rarely, makes RA faster.", falls("relaxed")),
+            Claim("It makes RAPF faster.", falls(RAPF_GRID)),
+        ),
     ),
     Experiment(
         "subscriptions-window",
         f"{PAPER}, figure 11 (f)",
         "Cost of a row by window: uniform points, 2 columns, 400 queries, k = 9",
         Axis("window in rows", (10_000, 40_000, 160_000), quick=(10_000, 40_000)),
-        (PA, RAPF, "cpmw", *OURS),
+        (PA_GRID, RAPF_GRID, SASF_GRID, "cpmw", *OURS),
         sweep(lambda size: Setting(window=int(size))),
         (
-            Claim("PA becomes cheaper as the window grows.", falls(PA)),
-            Claim("Ours: so does an index, since a row concerns fewer queries.", falls("boxes")),
+            Claim("PA becomes cheaper as the window grows.", falls(PA_GRID)),
+            Claim("RAPF becomes slightly more expensive.", does_not_grow(RAPF_GRID, at_most=1.5)),
+            Claim("Ours: an index becomes cheaper, since a row concerns fewer queries.", falls("boxes")),
         ),
     ),
     Experiment(
         "subscriptions-space",
-        f"{PAPER}, figure 12 (a); (b) is `rows held` of pripuzic-k",
-        "Rows held per query, those that several hold counted once, by k: uniform points, 400 queries",
+        f"{PAPER}, figure 12 (a) and (b)",
+        "Rows held per query, those that several hold counted once, and references to rows, by k: uniform points",
         _KS,
-        (PA, RAPF, "relaxed", "cpmw", "boxes"),
+        (PA_GRID, SASF_GRID, RAPF_GRID, "relaxed", "cpmw", "boxes"),
         sweep(partial(_by_k, UNIFORM, 2)),
         (
             Claim(
@@ -206,7 +240,13 @@ EXPERIMENTS: Final = (
                 "Ours: so does `boxes`, once for all queries.",
                 at(HELD, "boxes", 27, at_least=0.99 * _ALL),
             ),
-            Claim("All approach n / u as k grows.", grows("relaxed", measure=HELD, at_least=1.5)),
+            Claim("All approach n / u as k grows: RA.", grows("relaxed", measure=HELD, at_least=1.5)),
+            Claim("RAPF does.", grows(RAPF_GRID, measure=HELD, at_least=1.5)),
+            Claim(
+                "For large k PA refers to fewer rows than SASF.",
+                faster(PA_GRID, SASF_GRID, measure=REFERENCES, since=27),
+            ),
+            Claim("RAPF refers to slightly more rows than SASF.", below(REFERENCES, RAPF_GRID, SASF_GRID, times=1.5)),
         ),
     ),
 )

@@ -16,6 +16,7 @@ import numpy as np
 from skyband.core.operator import Floats
 from skyband.core.registry import find
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
+from skyband.study.baselines.subscriptions.indexed.state import Indexed
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Findings, Measure, Say
 from skyband.study.papers.points import COST
@@ -28,6 +29,8 @@ ROWS: Final = 1_000_000
 SIGMA: Final = 0.001
 BATCH: Final = 10_000  # rows that are pushed together; fewer if an algorithm is slow
 HELD: Final = "rows held per query"
+REFERENCES: Final = "references per query"  # one to each row that a query or its filter holds
+LONGEST: Final = ", longest buffer"  # behind an algorithm's name: half of the window
 MISSED, EXTRA = "rows missed per query", "rows made up per query"
 BOUND: Final = "bound"
 
@@ -123,6 +126,20 @@ class Contender:
         self.ns_per_row = min(self.ns_per_row, 1e9 * spent / (self.rows - before))
 
 
+def algorithm_of(label: str, setting: Setting, effort: Effort) -> str:
+    """The algorithm of that label, with what the setting says of its options."""
+    name = label.removesuffix(LONGEST)
+    given = [
+        each for each in setting.options.split(", ") if each.partition("=")[0] in find(name, "subscriptions").options
+    ]
+    if name != label:
+        given = [
+            *(each for each in given if not each.startswith("buffer=")),
+            f"buffer={effort.rows(setting.window / 2)}",
+        ]
+    return f"{name}({', '.join(given)})" if given else name
+
+
 def sweep(setting: Callable[[float], Setting]) -> Measure:
     """Measures, at each place of the axis, what a row costs each algorithm, and how many rows it holds."""
 
@@ -132,17 +149,18 @@ def sweep(setting: Callable[[float], Setting]) -> Measure:
             here = setting(x)
             contenders = []
             for label in algorithms:
-                refused = find(label, "subscriptions").refuses(here.spec(effort))
+                algorithm = algorithm_of(label, here, effort)
+                refused = find(algorithm, "subscriptions").refuses(here.spec(effort))
                 if refused:
                     findings.missing[label] = refused
                     continue
                 if (label, here.columns) not in _compiled:
                     say(f"{label}: compiling")
                     _compiled.add((label, here.columns))
-                    Contender(label, label, here._replace(queries=100, window=2_000), effort).take_turn(0.001)
+                    name = label.removesuffix(LONGEST)
+                    Contender(label, name, here._replace(queries=100, window=2_000), effort).take_turn(0.001)
                 say(f"{label}: filling the window")
-                takes = here.options and here.options.partition("=")[0] in find(label, "subscriptions").options
-                contenders.append(Contender(label, f"{label}({here.options})" if takes else label, here, effort))
+                contenders.append(Contender(label, algorithm, here, effort))
             for _ in range(effort.passes):
                 for contender in contenders:
                     say(f"{contender.label}: measuring")
@@ -150,6 +168,8 @@ def sweep(setting: Callable[[float], Setting]) -> Measure:
             for contender in contenders:
                 findings.add(COST, contender.label, x, contender.ns_per_row)
                 findings.add(HELD, contender.label, x, len(contender.operator.held()) / contender.queries)
+                if isinstance(contender.operator, Indexed):
+                    findings.add(REFERENCES, contender.label, x, contender.operator.references() / contender.queries)
                 if not contender.is_full:
                     findings.notes.append(
                         f"{contender.label} at {x:,.10g}: measured before its window was full, after "

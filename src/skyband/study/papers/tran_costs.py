@@ -83,6 +83,14 @@ def hashed(first: Stream, second: Stream, early: tuple[bool, bool], tuning: Tuni
     return generic(first, second, early, 2 * tuning.window, finds, _groups(first, second, tuning))
 
 
+def space(streams: Sequence[Stream], early: Sequence[bool]) -> float:
+    """Rows and entries that a plan holds: every window, and the aggregation sets before the join.
+
+    The paper leaves this to future work; its letters suffice. Rows stay, since a set has to let go of them one day.
+    """
+    return sum(s.window + is_early * s.entries for s, is_early in zip(streams, early, strict=True))
+
+
 CostFunction = Callable[[Stream, Stream, tuple[bool, bool], Tuning], float]
 
 

@@ -23,7 +23,7 @@ SIZE, ROWS, CLOCK, REPEATED, GONE, REPEAT, NUMBERS = range(7)
 
 
 @part
-def _put_together(slots, code, stream, times, moment, repeat):
+def put_together(slots, code, stream, times, moment, repeat):
     """Of the object's values in a stream that live until then the sum or the largest, how many they are, and how many
     may still come."""
     total, rest, live, free = 0.0, 0.0, 0, 0
@@ -49,30 +49,60 @@ def current_score(slots, code, moment, scoring, repeat):
     """What the object is sure to score at `moment`: by the values that live until then."""
     streams = scoring.table.shape[1]
     for s in range(streams):
-        value, live, _ = _put_together(slots, code, s, slots.shape[1] // streams, moment, repeat)
+        value, live, _ = put_together(slots, code, s, slots.shape[1] // streams, moment, repeat)
         scoring.table[GIVEN, s] = value if live else scoring.table[LOW, s]
     return score(scoring)
 
 
+@part
+def _came(slots, code, streams):
+    """The streams in which the object has come, as bits."""
+    came, times = 0, slots.shape[1] // streams
+    for place in range(slots.shape[1]):
+        if slots[code, place].last != EARLIEST:
+            came |= 1 << (place // times)
+    return came
+
+
 @kernel
-def best_score(slots, code, moment, scoring, repeat):
-    """The most it can score at `moment`: each time that it may still come to a stream may bring the largest value."""
+def best_score(slots, code, moment, scoring, repeat, often):
+    """The most it can score at `moment`: each time that it may still come to a stream may bring the largest value.
+
+    `often`: how often it comes to each stream, where that is estimated; infinite: as often as there is room for.
+    """
     streams = scoring.table.shape[1]
+    times = slots.shape[1] // streams
+    came = _came(slots, code, streams) if scoring.chance.shape[0] > 1 else 0
     for s in range(streams):
-        value, live, free = _put_together(slots, code, s, slots.shape[1] // streams, moment, repeat)
-        if free == 0:
-            scoring.table[GIVEN, s] = value if live else scoring.table[LOW, s]
-        elif scoring.table[HIGH, s] == np.inf:
+        value, live, free = put_together(slots, code, s, times, moment, repeat)
+        more = min(float(free), max(often[s] - (times - free), 0.0))
+        if came and not came >> s & 1:
+            more *= scoring.chance[came, s]
+        low, high = scoring.table[LOW, s], scoring.table[HIGH, s]
+        if more == 0:
+            scoring.table[GIVEN, s] = value if live else low
+        elif high == np.inf:
             return np.inf
         elif repeat == SUM:
-            scoring.table[GIVEN, s] = value + free * scoring.table[HIGH, s]
+            scoring.table[GIVEN, s] = value + more * high
+        elif more >= 1:
+            scoring.table[GIVEN, s] = high
         else:
-            scoring.table[GIVEN, s] = scoring.table[HIGH, s]
+            scoring.table[GIVEN, s] = max(value if live else low, low + more * (high - low))
     return score(scoring)
 
 
 @part
-def _place_for(slots, code, stream, times):
+def write_values(slots, code, clock, values, i, repeat):
+    """The object's values now, NaN where it has none."""
+    streams = values.shape[1]
+    for s in range(streams):
+        value, live, _ = put_together(slots, code, s, slots.shape[1] // streams, clock, repeat)
+        values[i, s] = value if live else np.nan
+
+
+@part
+def place_for(slots, code, stream, times):
     """Where a row of the object goes: to a free place of its stream, or else to that of the earliest row."""
     first = stream * times
     found = first
@@ -154,7 +184,7 @@ def _score(state, instance, scoring):
     places, repeat = state.slots.shape[1], state.numbers[REPEAT]
     code, last = instance // places, state.slots[instance // places, instance % places].last
     state.score[CURRENT, instance] = current_score(state.slots, code, last, scoring, repeat)
-    state.score[BEST, instance] = best_score(state.slots, code, last, scoring, repeat)
+    state.score[BEST, instance] = best_score(state.slots, code, last, scoring, repeat, state.often)
 
 
 @part
@@ -192,7 +222,7 @@ def expire(state, clock):
 def _take(rows, r, clock, k, state, scoring):
     slots, numbers, places = state.slots, state.numbers, state.slots.shape[1]
     code, stream = np.int64(rows.code[r]), np.int64(rows.stream[r])
-    place = _place_for(slots, code, stream, places // scoring.table.shape[1])
+    place = place_for(slots, code, stream, places // scoring.table.shape[1])
     new, before = code * places + place, slots[code, place].last
     if before != EARLIEST:
         numbers[REPEATED] += 1
@@ -237,10 +267,7 @@ def rank(state, k, shown):
         found = rank_in_top(shown, top, found, k, code, score, time, position)
     for i in range(found):
         shown.top_time[i] = top[0, i]
-        for s in range(shown.top_values.shape[1]):
-            times = places // shown.top_values.shape[1]
-            value, live, _ = _put_together(slots, top_code[i], s, times, clock, numbers[REPEAT])
-            shown.top_values[i, s] = value if live else np.nan
+        write_values(slots, top_code[i], clock, shown.top_values, i, numbers[REPEAT])
     return found
 
 

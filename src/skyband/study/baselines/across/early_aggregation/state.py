@@ -43,6 +43,7 @@ class State(NamedTuple):
     lists: Ints  # the instances of each, in the order of its keys; of TIME, all rows that live
     gone: Ints  # scratch: instances that k objects have come to dominate, or whose rows have ended
     top: Ints  # time and position of the objects of the top, best first
+    often: Floats  # by stream: how often an object comes there, at most; infinite: as often as there is room for
     numbers: Ints  # single numbers, by the names in `kernels`
 
 
@@ -64,6 +65,7 @@ class EarlyAggregation(StepDriver):
             np.zeros((LISTS, 64), np.int64),
             np.zeros(64, np.int64),
             np.zeros((2, 0), np.int64),
+            np.full(spec.streams, np.inf),
             numbers,
         )
 
@@ -188,7 +190,7 @@ class EarlyAggregation(StepDriver):
         moments = {int(i): int(slots["last"].ravel()[i]) for i in live}
         of = self._scoring, self.spec.repeat
         sure = {int(i): kernels.current_score(slots, i // places, moments[int(i)], *of) for i in held}
-        best = {int(i): kernels.best_score(slots, i // places, moments[int(i)], *of) for i in held}
+        best = {int(i): kernels.best_score(slots, i // places, moments[int(i)], *of, self._s.often) for i in held}
         for i in sure:
             assert (self._s.score[CURRENT, i], self._s.score[BEST, i]) == (sure[i], best[i]), "scores are known"
             by = {j // places for j in sure if moments[j] >= moments[i] and sure[j] > best[i]} - {i // places}

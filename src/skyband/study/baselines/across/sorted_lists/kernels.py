@@ -1,4 +1,9 @@
-"""The compiled half of `sorted_lists`: a list a stream, sorted by value, a list of all rows by time, and a view."""
+"""The compiled half of `sorted_lists`: a list a stream, sorted by value, a list of all rows by time, and a view.
+
+Where an object comes to a stream again (section 5), it has an entry in the stream's list for each of its rows: what the
+row and those that live as long come to together. The largest of them, which is found first, is its value now; when the
+oldest row expires, the next entry is the value, and nothing has to be changed.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +13,18 @@ from skyband.kernels.compiling import kernel, part
 from skyband.problems.across.drivers.kernels.ascending import insert, remove
 from skyband.problems.across.drivers.kernels.emit import show
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, score
-from skyband.problems.across.drivers.kernels.slots import (
-    EARLIEST,
+from skyband.problems.across.drivers.kernels.slots import EARLIEST, is_later, latest_row, take_value
+from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
+from skyband.study.baselines.across.early_aggregation.kernels import (
     current_score,
-    is_later,
-    latest_row,
-    take_value,
+    place_for,
+    put_together,
     write_values,
 )
-from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 
 # Rows of `best`, and the numbers that change.
 CODE, TIME, POSITION = range(3)
-ROWS, VIEW, LIVE, CLOCK, REPEATED, RECOMPUTED, NUMBERS = range(7)
+ROWS, VIEW, LIVE, CLOCK, REPEATED, RECOMPUTED, REPEAT, NUMBERS = range(8)
 
 
 # -- the view: always the best of all objects, but not always as many as wanted ---------------------------------------
@@ -77,7 +81,7 @@ def _change(state, code, clock, was_whole, scoring):
     time, position = latest_row(state.slots, code, clock)
     if time == EARLIEST:
         return
-    points = current_score(state.slots, code, clock, scoring)
+    points = current_score(state.slots, code, clock, scoring, state.numbers[REPEAT])
     last = numbers[VIEW] - 1
     if was_whole or (last >= 0 and _beats(points, time, position, state, last)):
         _place(state, code, points, time, position)
@@ -97,16 +101,17 @@ def _is_known(slots, code):
 @kernel
 def expire(state, clock, scoring):
     """Time moves on: rows end, and leave the list of their stream."""
-    numbers, streams = state.numbers, state.slots.shape[1]
+    numbers, places = state.numbers, state.slots.shape[1]
+    times = places // len(state.sizes)
     numbers[CLOCK] = clock
     ended = np.searchsorted(state.moments[: numbers[ROWS]], clock)
     for e in range(ended):
-        code, s = state.instances[e] // streams, state.instances[e] % streams
-        slot = state.slots[code, s]
+        code, place = state.instances[e] // places, state.instances[e] % places
+        slot, s = state.slots[code, place], place // times
         if slot.last != state.moments[e]:
             continue  # another row has taken its place
         whole = numbers[VIEW] == numbers[LIVE]
-        remove(state.keys[s], state.codes[s], state.sizes[s], slot.value, code)
+        remove(state.keys[s], state.codes[s], state.sizes[s], state.entry[code, place], code)
         state.sizes[s] -= 1
         slot.last = EARLIEST
         numbers[LIVE] -= not _is_known(state.slots, code)
@@ -118,22 +123,30 @@ def expire(state, clock, scoring):
 
 @part
 def _take(rows, r, clock, state, scoring):
-    slots, numbers = state.slots, state.numbers
+    slots, numbers, places = state.slots, state.numbers, state.slots.shape[1]
+    times = places // len(state.sizes)
     code, s = np.int64(rows.code[r]), np.int64(rows.stream[r])
-    slot = slots[code, s]
+    place = place_for(slots, code, s, times)
+    slot = slots[code, place]
     whole, alive = numbers[VIEW] == numbers[LIVE], _is_known(slots, code)
-    old, known = slot.value, slot.last != EARLIEST
-    taken, repeats = take_value(slots, code, s, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
-    numbers[REPEATED] += repeats
-    if not taken:
+    known = slot.last != EARLIEST
+    if known and is_later(slot.time, slot.position, rows.time[r], rows.position[r]):
+        numbers[REPEATED] += 1
         return
-    if known:
-        remove(state.keys[s], state.codes[s], state.sizes[s], old, code)
-        state.sizes[s] -= 1
+    for p in range(s * times, (s + 1) * times):
+        if slots[code, p].last != EARLIEST:
+            remove(state.keys[s], state.codes[s], state.sizes[s], state.entry[code, p], code)
+            state.sizes[s] -= 1
+    _, repeats = take_value(slots, code, place, rows.value[r], rows.time[r], rows.position[r], rows.last[r])
+    numbers[REPEATED] += repeats
     numbers[LIVE] += not alive
-    insert(state.keys[s], state.codes[s], state.sizes[s], rows.value[r], code)
-    state.sizes[s] += 1
-    insert(state.moments, state.instances, numbers[ROWS], rows.last[r], code * slots.shape[1] + s)
+    for p in range(s * times, (s + 1) * times):
+        if slots[code, p].last != EARLIEST:
+            value, _, _ = put_together(slots, code, s, times, slots[code, p].last, numbers[REPEAT])
+            state.entry[code, p] = value
+            insert(state.keys[s], state.codes[s], state.sizes[s], value, code)
+            state.sizes[s] += 1
+    insert(state.moments, state.instances, numbers[ROWS], rows.last[r], code * places + place)
     numbers[ROWS] += 1
     _change(state, code, clock, whole, scoring)
 
@@ -141,7 +154,7 @@ def _take(rows, r, clock, state, scoring):
 @part
 def _threshold_algorithm(state, clock, scoring):
     """Fill the view anew: go down all lists at once, until no object that is still to come can belong there."""
-    slots, numbers, streams = state.slots, state.numbers, state.slots.shape[1]
+    slots, numbers, streams = state.slots, state.numbers, len(state.sizes)
     numbers[VIEW], room = 0, len(state.scores)
     numbers[RECOMPUTED] += 1
     depth, deepest = 0, 0
@@ -154,7 +167,7 @@ def _threshold_algorithm(state, clock, scoring):
                 code = state.codes[s, i]
                 if _find(state, code) < 0:
                     time, position = latest_row(slots, code, clock)
-                    _place(state, code, current_score(slots, code, clock, scoring), time, position)
+                    _place(state, code, current_score(slots, code, clock, scoring, numbers[REPEAT]), time, position)
         for s in range(streams):
             i = state.sizes[s] - 1 - depth
             scoring.table[GIVEN, s] = state.keys[s, i] if i >= 0 else scoring.table[LOW, s]
@@ -174,7 +187,7 @@ def rank(state, k, shown, scoring):
     for i in range(found):
         shown.top_code[i], shown.top_score[i] = state.best[CODE, i], state.scores[i]
         shown.top_time[i] = state.best[TIME, i]
-        write_values(state.slots, state.best[CODE, i], numbers[CLOCK], shown.top_values, i)
+        write_values(state.slots, state.best[CODE, i], numbers[CLOCK], shown.top_values, i, numbers[REPEAT])
     return found
 
 

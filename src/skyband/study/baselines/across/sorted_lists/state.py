@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Codes, Floats, Ints
 from skyband.core.validation import Saved
-from skyband.problems.across.drivers.kernels.slots import EARLIEST, START, current_score, new_slots, with_room
+from skyband.problems.across.drivers.kernels.slots import EARLIEST, START, new_slots, with_room
 from skyband.problems.across.drivers.step_driver import StepDriver
-from skyband.problems.across.operator import AcrossSpec
+from skyband.problems.across.operator import LAST, MAX, SUM, AcrossSpec
+from skyband.study.baselines.across.early_aggregation.kernels import current_score
 from skyband.study.baselines.across.sorted_lists import kernels
 from skyband.study.baselines.across.sorted_lists.kernels import (
     CLOCK,
@@ -19,6 +20,7 @@ from skyband.study.baselines.across.sorted_lists.kernels import (
     LIVE,
     NUMBERS,
     RECOMPUTED,
+    REPEAT,
     REPEATED,
     ROWS,
     VIEW,
@@ -26,12 +28,13 @@ from skyband.study.baselines.across.sorted_lists.kernels import (
 
 
 class State(NamedTuple):
-    slots: npt.NDArray[Any]  # SLOT, by object and stream
-    keys: Floats  # by stream, [0, sizes): its values, ascending
+    slots: npt.NDArray[Any]  # SLOT, by object and place: as many for each stream as an object may come there
+    entry: Floats  # likewise: what is in the stream's list for it
+    keys: Floats  # by stream, [0, sizes): its entries, ascending
     codes: Ints  # by stream: whose they are, in that order
     sizes: Ints  # by stream: how many
     moments: Ints  # of all rows, ascending: when they end
-    instances: Ints  # of these: object times streams plus stream
+    instances: Ints  # of these: object times places plus place
     best: Ints  # the view: the best objects, as far as they are known, best first
     scores: Floats  # theirs, [0, VIEW)
     numbers: Ints  # single numbers, by the names in `kernels`
@@ -44,9 +47,10 @@ class SortedLists(StepDriver):
     def __init__(self, spec: AcrossSpec) -> None:
         super().__init__(spec)
         numbers = np.zeros(NUMBERS, np.int64)
-        numbers[CLOCK] = START
+        numbers[CLOCK], numbers[REPEAT] = START, spec.repeat
         self._s = State(
-            new_slots(0, spec.streams),
+            new_slots(0, self._places),
+            np.zeros((0, self._places)),
             np.zeros((spec.streams, 0)),
             np.zeros((spec.streams, 0), np.int64),
             np.zeros(spec.streams, np.int64),
@@ -58,14 +62,20 @@ class SortedLists(StepDriver):
         )
 
     @property
+    def _places(self) -> int:
+        return self.spec.streams * (self.spec.max_repeats if self.spec.repeat in (MAX, SUM) else 1)
+
+    @property
     def repeated(self) -> int:
-        return int(self._s.numbers[REPEATED]) if not self.spec.repeat else 0
+        return int(self._s.numbers[REPEATED]) if self.spec.repeat != LAST else 0
 
     def _grow(self, codes: int) -> None:
         room, n = 2 * len(self._shown.code), self._s.numbers[VIEW]
         view, scores = np.zeros((3, room), np.int64), np.zeros(room)
         view[:, :n], scores[:n] = self._s.best[:, :n], self._s.scores[:n]
-        self._s = self._s._replace(slots=with_room(self._s.slots, codes), best=view, scores=scores)
+        entry = np.zeros((codes, self._places))
+        entry[: len(self._s.entry)] = self._s.entry
+        self._s = self._s._replace(slots=with_room(self._s.slots, codes), entry=entry, best=view, scores=scores)
 
     def _reserve(self, rows: int) -> None:
         n = int(self._s.numbers[ROWS])
@@ -92,16 +102,17 @@ class SortedLists(StepDriver):
         return np.asarray((self._s.slots["last"] != EARLIEST).any(axis=1))
 
     def _compact(self, kept: Ints, code_of: Codes) -> None:
-        streams, n = self.spec.streams, self._s.numbers[ROWS]
-        for s in range(streams):
+        places, n = self._places, self._s.numbers[ROWS]
+        for s in range(self.spec.streams):
             some = self._s.codes[s, : self._s.sizes[s]]
             some[:] = code_of[some]
         # A row whose place another has taken may be of an object that is gone: it is as good as any other.
         instances = self._s.instances[:n]
-        instances[:] = np.maximum(code_of[instances // streams], 0) * streams + instances % streams
+        instances[:] = np.maximum(code_of[instances // places], 0) * places + instances % places
         view = self._s.best[CODE, : self._s.numbers[VIEW]]
         view[:] = code_of[view]
-        self._s = self._s._replace(slots=np.ascontiguousarray(self._s.slots[kept]))
+        slots, entry = (np.ascontiguousarray(each[kept]) for each in (self._s.slots, self._s.entry))
+        self._s = self._s._replace(slots=slots, entry=entry)
 
     def _in_use(self) -> Arrays:
         n = self._s.numbers[ROWS]
@@ -109,6 +120,7 @@ class SortedLists(StepDriver):
         return {
             "numbers": self._s.numbers,
             "slots": self._s.slots,
+            "entry": self._s.entry,
             "sizes": self._s.sizes,
             "keys": self._s.keys[:, :longest],
             "codes": self._s.codes[:, :longest],
@@ -123,6 +135,8 @@ class SortedLists(StepDriver):
         saved.length(NUMBERS, "own_numbers")
         saved.length(streams, "own_sizes", "own_keys", "own_codes")
         saved.length(n, "own_instances")
+        saved.shape("own_entry", len(slots), self._places)
+        saved.promise(numbers[REPEAT] == self.spec.repeat, "'own_numbers' puts values together in another way")
         saved.promise(numbers[ROWS] == n, f"'own_numbers' counts {numbers[ROWS]} rows, not {n}")
         saved.counts("own_numbers", numbers[[REPEATED, RECOMPUTED]])
         saved.indices("own_instances", saved["own_instances"], slots.size)
@@ -130,12 +144,13 @@ class SortedLists(StepDriver):
         saved.within("own_sizes", sizes, 0, min(keys.shape[1], codes.shape[1]))
         saved.promise(keys.shape == codes.shape, "'own_keys' and 'own_codes' are not as many")
         known = slots["last"] != EARLIEST
+        times = self._places // streams
         for s, size in enumerate(sizes.tolist()):
-            live = np.flatnonzero(known[:, s])
-            saved.promise(np.array_equal(np.sort(codes[s, :size]), live), "'own_codes' are not the objects of a stream")
+            live, place = np.nonzero(known[:, s * times : (s + 1) * times])
             saved.ascends("own_keys", keys[s, :size])
-            same = np.array_equal(slots["value"][codes[s, :size], s], keys[s, :size])
-            saved.promise(same, "'own_keys' are not the values of the objects")
+            there = _in_turn(codes[s, :size], keys[s, :size])
+            same = np.array_equal(there, _in_turn(live, saved["own_entry"][live, s * times + place]))
+            saved.promise(same, "'own_codes' and 'own_keys' are not the entries of a stream")
         live_objects = int(known.any(axis=1).sum())
         saved.promise(numbers[LIVE] == live_objects, "'own_numbers' counts other objects than live")
         # A row that lives leaves when its moment has passed; one that no moment is kept of would stay for ever.
@@ -156,16 +171,22 @@ class SortedLists(StepDriver):
     def check(self) -> None:
         slots, numbers, clock = self._s.slots, self._s.numbers, self._s.numbers[CLOCK]
         for s in range(self.spec.streams):
-            size = self._s.sizes[s]
+            size, times = self._s.sizes[s], self._places // self.spec.streams
             keys, codes = self._s.keys[s, :size], self._s.codes[s, :size]
             assert (keys[1:] >= keys[:-1]).all(), "a stream's list is sorted"
-            live = np.flatnonzero(slots["last"][:, s] != EARLIEST)
-            assert sorted(codes.tolist()) == live.tolist(), "it has every object that has come in the stream"
-            assert (slots["value"][codes, s] == keys).all(), "with its value"
+            live, place = np.nonzero(slots["last"][:, s * times : (s + 1) * times] != EARLIEST)
+            entries = self._s.entry[live, s * times + place]
+            assert np.array_equal(_in_turn(codes, keys), _in_turn(live, entries)), "it has an entry for every row"
         ranked = []
         for code in np.flatnonzero(self._live()).tolist():
             latest = max((int(slot["time"]), int(slot["position"])) for slot in slots[code] if slot["last"] != EARLIEST)
-            ranked.append((current_score(slots, code, clock, self._scoring), latest, code))
+            ranked.append((current_score(slots, code, clock, self._scoring, self.spec.repeat), latest, code))
         assert len(ranked) == numbers[LIVE], "objects are counted"
         best = [code for *_, code in sorted(ranked, reverse=True)]
         assert self._s.best[CODE, : numbers[VIEW]].tolist() == best[: numbers[VIEW]], "the view holds the best of all"
+
+
+def _in_turn(codes: Ints, keys: Floats) -> Floats:
+    """Entries in one order, whatever theirs is."""
+    order = np.lexsort((codes, keys))
+    return np.array([codes[order], keys[order]], np.float64)

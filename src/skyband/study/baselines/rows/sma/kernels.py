@@ -40,6 +40,8 @@ SMA_FIELDS: dict[str, int | float] = {
     "score": np.inf,
     "time": NEVER,
     "position": NEVER,
+    "answered": 0,  # how often the skyband was looked at,
+    "recomputed": 0,  # and made anew, since it was too short
 }
 
 
@@ -70,7 +72,9 @@ def sma_ready(kind, g, at, config, pool, state):
     if is_outgrown(window, group):
         make_grid(window, grid, group, pool)
     purge(band, group, pool)
+    group.answered += 1
     if band.length < min(config.k, window.length):
+        group.recomputed += 1
         take_best(group, band, window, grid, config.k, pool)
         count_outliving(pool.rows, first_row(band), band.length, kind.scratch)
         group.expires = earliest_time(band, pool)

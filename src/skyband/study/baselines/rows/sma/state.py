@@ -23,6 +23,12 @@ class SkybandMonitoring(WholeWindow):
         kind = Sma(2 * spec.k + 16, np.empty(2 * spec.k, np.int64))
         super().__init__(spec, kind, fields=SMA_FIELDS, initial_room=initial_room)
 
+    @property
+    def recomputed(self) -> tuple[int, int]:
+        """How often the skyband was made anew because it was too short, and how often an answer was due."""
+        groups = self._state.groups
+        return int(groups["recomputed"].sum()), int(groups["answered"].sum())
+
     def check(self) -> None:
         super().check()
         k = self.spec.k

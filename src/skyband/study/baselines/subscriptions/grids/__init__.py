@@ -37,16 +37,20 @@ def refuses(spec: Spec) -> str | None:
     return None
 
 
+def check_cells(name: str, spec: Spec, resolution: int) -> None:
+    columns = len(spec.scoring.score.columns)
+    if (cells := resolution**columns) > MOST_CELLS:
+        raise InvalidQuery(
+            f"{name!r}: {columns} columns, each in resolution={resolution} parts, make {cells:,} cells. "
+            f"Up to {MOST_CELLS:,} are possible."
+        )
+
+
 def opener(name: str) -> Callable[..., GridOperator]:
     """How the one of that name is opened."""
 
     def open_grid(spec: Spec, *, resolution: Parts = 10) -> GridOperator:
-        columns = len(spec.scoring.score.columns)
-        if (cells := resolution**columns) > MOST_CELLS:
-            raise InvalidQuery(
-                f"{name!r}: {columns} columns, each in resolution={resolution} parts, make {cells:,} cells. "
-                f"Up to {MOST_CELLS:,} are possible."
-            )
+        check_cells(name, spec, resolution)
         return GridOperator(spec, name == "snn", resolution)
 
     return open_grid

@@ -46,6 +46,20 @@ class Lists(NamedTuple):
     place: npt.NDArray[np.int32]  # and by cell and query, where it is among them, or NONE
 
 
+def draw_cells(columns: Floats, cuts: Floats, low: Floats, high: Floats) -> None:
+    """Cells of equal size over the range of these rows; those at the border reach as far as need be."""
+    width, parts = cuts.shape
+    for c in range(width):
+        finite = columns[c][np.isfinite(columns[c])]
+        least, most = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
+        cuts[c] = least + (most - least) * np.arange(parts) / parts
+    rest = np.arange(parts**width)
+    for c in range(width - 1, -1, -1):
+        rest, part = np.divmod(rest, parts)
+        low[c] = np.where(part > 0, cuts[c][part], -np.inf)
+        high[c] = np.where(part + 1 < parts, cuts[c][np.minimum(part + 1, parts - 1)], np.inf)
+
+
 _SAVED_GRID = ("columns", "cell", "low", "high", "cuts", "shown")
 _SAVED_LISTS = ("k", "size", "start")
 
@@ -109,7 +123,7 @@ class GridOperator:
     def push(self, batch: Batch) -> Answer:
         n = batch.columns.shape[1]
         if self._arrivals == 0 and n:
-            self._draw_grid(batch.columns)
+            draw_cells(batch.columns, self._grid.cuts, self._grid.low, self._grid.high)
         out = np.empty(max(1024, n), ANSWER)
         first, written = 0, 0
         while True:
@@ -122,20 +136,6 @@ class GridOperator:
             out = np.concatenate([out, np.empty(len(out) + int(self._lists.k.sum()), ANSWER)])
         self._arrivals += n
         return Answer.of(out[:written])
-
-    def _draw_grid(self, columns: Floats) -> None:
-        """Cells of equal size over the range of the first rows; those at the border reach as far as need be."""
-        parts, width = self._resolution, len(columns)
-        for c in range(width):
-            finite = columns[c][np.isfinite(columns[c])]
-            least, most = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
-            self._grid.cuts[c] = least + (most - least) * np.arange(parts) / parts
-        for cell in range(parts**width):
-            rest = cell
-            for c in range(width - 1, -1, -1):
-                rest, part = divmod(rest, parts)
-                self._grid.low[c, cell] = self._grid.cuts[c, part] if part else -np.inf
-                self._grid.high[c, cell] = self._grid.cuts[c, part + 1] if part + 1 < parts else np.inf
 
     def advance(self, watermark: int) -> Answer:
         return Answer.joined([])

@@ -1,0 +1,165 @@
+"""Tran and Lee, JCSE 2009, what section 8 leaves to future work: space as a cost, and a greedy search for a plan.
+
+And what section 7.2.2 says of three streams beside two: that aggregating early gains more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from skyband.problems.joins.costs import Statistics, cost, enumerate_plans, known_constants, worth_considering
+from skyband.problems.joins.operator import Plan
+from skyband.study.papers.claims import at, below, grows, near
+from skyband.study.papers.effort import Effort
+from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
+from skyband.study.papers.styles import FORMULA
+from skyband.study.papers.tran import PAPER, TWO, Setting, filled, measure_second, plan_of
+from skyband.study.papers.tran_claims import PLANS_OF_TWO
+from skyband.study.papers.tran_costs import space
+
+# -- space ------------------------------------------------------------------------------------------------------------
+
+ENTRIES: Final = "rows and entries held"
+
+
+def measure_space(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
+    """What each plan holds when its windows are full, beside what the paper's letters say of it."""
+    findings = Findings()
+    for x in values:
+        setting = replace(TWO, windows=(1500, 1500), groups=(x, 30))
+        for name in algorithms:
+            say(f"{name} at {x:g}")
+            plan = plan_of(name, 2)
+            known = filled(setting, plan).known()  # without the rows of a slide that has yet to end
+            sets = [each.cells for each, early in zip(known, plan.early, strict=True) if early]
+            findings.add(ENTRIES, name, x, sum(each.rows for each in known) + sum(sets))
+            findings.add(ENTRIES, FORMULA + name, x, space(setting.streams(), plan.early))
+    return findings
+
+
+# -- a greedy search --------------------------------------------------------------------------------------------------
+
+REGRET, WORST = "cost of the plan found / of the best, mean", "cost of the plan found / of the best, worst"
+LOOKED_AT: Final = "plans looked at"
+EARLY: Final = "streams that the best plan makes early, mean"
+GREEDY, EXHAUSTIVE = "greedy", "all plans"
+
+
+def measure_search(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
+    """By number of inputs: what the greedy search finds, of joins drawn at random, beside the best of all plans."""
+    findings, constants = Findings(), known_constants()
+    for x in values:
+        random, inputs = np.random.default_rng(1), int(x)
+        ratios, made_early, looked_at = [], [], {GREEDY: 0, EXHAUSTIVE: 0}
+        joins = effort.questions // 2
+        say(f"{joins} joins of {inputs} inputs")
+        for _ in range(joins):
+            drawn = [_drawn(random) for _ in range(inputs)]
+            costs: dict[Plan, float] = {}
+
+            def estimate(plan: Plan, drawn: list[Statistics] = drawn, costs: dict[Plan, float] = costs) -> float:
+                if plan not in costs:
+                    costs[plan] = cost(plan, drawn, constants, slide=1.0)
+                return costs[plan]
+
+            # The last plan multiplies, which the paper's search does not know.
+            found = min(map(estimate, worth_considering(inputs, estimate, most_enumerated=1)[:-1]))
+            looked_at[GREEDY] += len(costs)
+            best = min(map(estimate, enumerate_plans(inputs)[:-1]))
+            looked_at[EXHAUSTIVE] += len(costs)
+            ratios.append(found / best)
+            made_early.append(sum(min(costs, key=lambda plan: costs[plan]).early))
+        findings.add(REGRET, GREEDY, x, float(np.mean(ratios)))
+        findings.add(WORST, GREEDY, x, max(ratios))
+        findings.add(EARLY, EXHAUSTIVE, x, float(np.mean(made_early)))
+        for name, count in looked_at.items():
+            findings.add(LOOKED_AT, name, x, count / joins)
+    return findings
+
+
+def _drawn(random: np.random.Generator) -> Statistics:
+    """An input of which nothing is known beforehand, but that few of its rows match: if many do, all is made early."""
+    draw = partial(_log_uniform, random)
+    rows = draw(100, 10_000)
+    return Statistics.of(draw(10, 1000), rows, draw(1, 10_000), draw(0.5, 10) / rows)
+
+
+def _log_uniform(random: np.random.Generator, low: float, high: float) -> float:
+    return float(np.exp(random.uniform(np.log(low), np.log(high))))
+
+
+# -- how much is gained -----------------------------------------------------------------------------------------------
+
+GAIN: Final = "time of the late plan / of the best early one"
+
+
+def measure_gain(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
+    """Streams that are alike in all but their groups, as in the paper's setting of three."""
+    findings = Findings()
+    for x in values:
+        say(f"{x:g} streams")
+        inputs = int(x)
+        groups = (20.0, *[1.0] * (inputs - 1))
+        setting = Setting((200.0,) * inputs, (300.0,) * inputs, groups, (0.1,) * inputs)
+        chosen = enumerate_plans(inputs, linear=False)
+        late, *early = measure_second(setting, chosen, effort)
+        findings.add(GAIN, "EAP", x, late / min(early))
+    return findings
+
+
+EXPERIMENTS: Final = (
+    Experiment(
+        "tran-gain",
+        f"{PAPER}, section 7.2.2 and figure 5",
+        "What aggregating early gains, by number of streams: windows of 300 rows, 200 rows a second each",
+        Axis("streams", (2, 3), log=False),
+        ("EAP",),
+        measure_gain,
+        (
+            Claim("Aggregating early gains more with three streams than with two.",
+                  grows("EAP", measure=GAIN, at_least=1.2)),
+        ),
+    ),
+    Experiment(
+        "tran-space",
+        f"{PAPER}, section 8 (future work)",
+        "Rows of windows and entries of aggregation sets: two streams, windows of 1,500 rows, 30 groups in the second",
+        Axis("groups of the first stream", (3, 27, 243, 2187), quick=(3, 2187)),
+        PLANS_OF_TWO[:4],
+        measure_space,
+        (
+            *(
+                Claim(f"What {name} holds follows from the paper's letters: the windows, and α for each set.",
+                      near(ENTRIES, name, FORMULA + name, within=0.05))
+                for name in PLANS_OF_TWO[:4]
+            ),
+            Claim("Aggregating early costs space: LAP holds the least.",
+                  below(ENTRIES, "LAP", "EAP11")),
+        ),
+    ),
+    Experiment(
+        "tran-greedy",
+        f"{PAPER}, section 8 (future work)",
+        "A greedy search for a plan beside all plans, by number of streams: joins drawn at random, our costs",
+        Axis("streams", (2, 3, 4, 5, 6), log=False),
+        (GREEDY, EXHAUSTIVE),
+        measure_search,
+        (
+            Claim("The greedy search finds the best plan, or one as good within 1 %, with two streams.",
+                  at(WORST, GREEDY, 2, at_most=1.01)),
+            Claim("With six streams what it finds costs 1 % more on average, at most.",
+                  at(REGRET, GREEDY, 6, at_most=1.01)),
+            Claim("With six streams what it finds costs a tenth more in the worst case, at most.",
+                  at(WORST, GREEDY, 6, at_most=1.1)),
+            Claim("The plans differ: with six streams the best one makes some early, but not all.",
+                  at(EARLY, EXHAUSTIVE, 6, at_least=1, at_most=5)),
+            Claim("It looks at fewer plans, with six streams at less than half of them.",
+                  at(LOOKED_AT, GREEDY, 6, at_most=32)),
+        ),
+    ),
+)  # fmt: skip

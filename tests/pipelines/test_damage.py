@@ -70,6 +70,28 @@ def test_the_file_is_named(checkpoint: Path, name: str, change: object, why: str
     assert "\tat " not in said
 
 
+def test_a_file_that_is_gone_is_named(checkpoint: Path) -> None:
+    gone = checkpoint / "state" / "0" / "0" / "1.changelog"
+    gone.unlink()
+    said = explained(f"java.io.FileNotFoundException: File file:{gone} does not exist", str(checkpoint), "note")
+    assert said is not None
+    assert f"{gone}: it is gone" in said
+    assert "what the query has read and held is lost" in said
+    assert (
+        explained("java.io.FileNotFoundException: File /in/1.parquet does not exist", str(checkpoint), "note") is None
+    )
+
+
+def test_a_checkpoint_that_was_moved_is_to_be_moved_back(checkpoint: Path) -> None:
+    """Spark keeps the whole path of a state's schema."""
+    before = "/elsewhere/trades_1/state/0/0/1.zip"
+    said = explained(f"java.io.FileNotFoundException: File file:{before} does not exist", str(checkpoint), "note")
+    assert said is not None
+    assert f"{checkpoint} was written in another folder" in said
+    assert f"{before} is not there any more. Move the checkpoint back" in said
+    assert "lost" not in said
+
+
 def test_errors_of_others_are_not_taken_for_damage(checkpoint: Path) -> None:
     assert explained("Connection refused", str(checkpoint), "note") is None
     assert explained("java.io.EOFException", str(checkpoint), "note") is None, "all of its files are whole"

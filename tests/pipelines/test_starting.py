@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -166,6 +167,15 @@ def test_a_second_run_is_refused_until_the_first_is_gone_however_it_goes(file: P
     for _ in range(2):
         with only_run_of(pipeline):
             assert (file.parent / "market.state" / LOCK).read_text() == f"{os.getpid()}\n"
+
+
+@pytest.mark.parametrize("place", ["market.toml", "market.toml/state", "/proc/state"])
+def test_a_checkpoint_that_cannot_be_written_is_named_before_java_starts(file: Path, place: str) -> None:
+    file.write_text(file.read_text().replace('checkpoint = "market.state"', f'checkpoint = "{place}"'))
+    refused = CliRunner().invoke(app, ["run", str(file)])
+    assert refused.exit_code == 2, refused.exception
+    said = refused.output.replace("\n", " ")
+    assert re.search(rf"The checkpoint \S*{place} cannot be written: \w+", said)
 
 
 def test_checkpoints_elsewhere_are_not_locked(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,7 @@ FEW = ("time, changes", "count", "each arrival, entries")
 def _rows(algorithm: str) -> Made:
     for name, window in WINDOWS.items():
         yield name, sb.TopK, {"k": 3, "by": "v", **window, **({} if name in FEW[2:] else {"per": "g"})}
+    yield "ties", sb.TopK, {"k": 3, "by": "v", "window": TIME, "per": "g", "ties": "rank"}
     yield "ad hoc", sb.TopK, {"k": 3, "by": "n", "window": TIME, "ad_hoc": True}
     yield "large k", sb.TopK, {"k": 5000, "by": "v", "window": sb.sliding(40, every=10), "per": "g"}
     yield "error", sb.TopK, {"k": 3, "by": "v", "window": sb.sliding(40), "per": "g", "error": 0.2}
@@ -97,7 +98,7 @@ def _pairs(algorithm: str) -> Made:
 
 def _across(algorithm: str) -> Made:
     common: dict[str, Any] = {"k": 3, "id": "g", "value": "x", "stream": "s", "streams": ["r1", "r2"]}
-    if algorithm == "estimated":
+    if algorithm in ("recorded", "estimated"):
         common["recall"] = 0.9
     for name, window in WINDOWS.items():
         yield name, sb.TopKAcross, {**common, "bounds": (0, 1), **window, "id": "t" if window["window"].on else "x"}

@@ -119,9 +119,14 @@ def _metrics(port: int | None, address: str, where: Address | None) -> Metrics |
 
 
 def _started(pipeline: Pipeline, tell: Callable[[str], None], *, debug: bool) -> SparkSession:
+    from skyband.engines.spark.failures import traces_to
     from skyband.pipelines.session import start_session
 
-    return start_session(pipeline, log_file=None if debug else _log_file(pipeline), tell=tell)
+    log_file = None if debug else _log_file(pipeline)
+    spark = start_session(pipeline, log_file=log_file, tell=tell)
+    if log_file is not None:
+        traces_to(log_file, spark)
+    return spark
 
 
 def _follow(

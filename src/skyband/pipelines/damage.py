@@ -16,6 +16,7 @@ _OF_A_CHECKPOINT: Final = re.compile(
     r"|MALFORMED_(LOG|CHECKPOINT)\w*|INVALID_CHANGE_LOG\w*|Error reading (streaming )?(state|metadata)"
 )
 _PERHAPS: Final = re.compile(r"ChecksumException|EOFException|ZipException|[Mm]alformed|[Cc]orrupt")  # or of a source
+_GONE: Final = re.compile(r"File (?:file:)?(/\S+) does not exist")
 _LOGS: Final = ("offsets", "commits")  # one text a micro-batch: a version, then JSON
 
 
@@ -23,9 +24,17 @@ def explained(error: str, location: str, note: str) -> str | None:
     """What to say of an error that comes from a damaged checkpoint at `location`, with its note beside it; None: it
     comes from elsewhere."""
     is_sure, folder = _OF_A_CHECKPOINT.search(error), _local(location)
-    if not is_sure and not _PERHAPS.search(error) and location not in error:
+    gone = _gone(error, folder)
+    if not is_sure and not _PERHAPS.search(error) and location not in error and gone is None:
         return None
     found = [] if folder is None or not folder.is_dir() else list(damaged(folder))
+    if gone is not None and folder is not None:
+        if not gone.is_relative_to(folder):
+            return (
+                f"The checkpoint {location} was written in another folder, and Spark keeps whole paths in it: {gone} "
+                "is not there any more. Move the checkpoint back to where it was."
+            )
+        found.append((gone, "it is gone"))
     if not found and not is_sure:
         return None
     which = (
@@ -40,6 +49,16 @@ def explained(error: str, location: str, note: str) -> str | None:
         f"{note}: the query then starts again at the beginning of its sources. Sinks with a key replace repeated "
         "answers; empty the other sinks first."
     )
+
+
+def _gone(error: str, folder: Path | None) -> Path | None:
+    """The file that an error misses, if it is one of this checkpoint, or was one where the checkpoint was before."""
+    missed = _GONE.search(error)
+    if missed is None or folder is None:
+        return None
+    path = Path(missed[1])
+    _, name, rest = str(path).rpartition(f"/{folder.name}/")
+    return path if path.is_relative_to(folder) or (name and (folder / rest).exists()) else None
 
 
 def damaged(folder: Path) -> Iterator[tuple[Path, str]]:

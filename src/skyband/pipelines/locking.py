@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from io import FileIO
+from pathlib import Path
 from typing import Final
 
 from skyband.errors import EnvironmentProblem
@@ -32,20 +34,29 @@ def only_run_of(pipeline: Pipeline) -> Iterator[None]:
     if folder is None or fcntl is None:
         yield
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK).open("a+") as file:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.seek(0)
-            raise EnvironmentProblem(
-                f"Another `skyband run` (process {file.read().strip() or 'unknown'}) uses the checkpoint {folder}. "
-                'Stop it first, or give this pipeline a checkpoint of its own: checkpoint = "…".'
-            ) from error
+            folder.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context((folder / LOCK).open("ab+", buffering=0))
+            _lock(file, folder)
         except OSError as error:
-            if error.errno not in _NOT_HERE:
-                raise
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+            raise EnvironmentProblem(f"The checkpoint {folder} cannot be written: {error.strerror}.") from error
         yield
+
+
+def _lock(file: FileIO, folder: Path) -> None:
+    """Lock the file for this process, and write in it which one that is."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.seek(0)
+        process = file.read().decode().strip() or "unknown"
+        raise EnvironmentProblem(
+            f"Another `skyband run` (process {process}) uses the checkpoint {folder}. "
+            'Stop it first, or give this pipeline a checkpoint of its own: checkpoint = "…".'
+        ) from error
+    except OSError as error:
+        if error.errno not in _NOT_HERE:
+            raise
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n".encode())

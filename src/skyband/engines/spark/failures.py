@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from typing import Final
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
 
+from py4j.protocol import Py4JNetworkError
+from pyspark import SparkContext
 from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
 
 from skyband.errors import InvalidInput, PipelineFailed, SkybandError
 
 _OURS: Final = re.compile(r"skyband\.errors\.(\w+): (.*?)(?=\n\s*at |\n\nDriver stacktrace|\n===|\Z)", re.DOTALL)
 _CAUSE: Final = re.compile(r"Caused by: ([\w.$]+(?:Exception|Error)): ([^\n]+)")
 _TOO_BUSY: Final = "Python worker failed to connect back"
+_MOMENT_S: Final = 2
 _NOISE: Final = ("\n=== Streaming Query ===", "\nJVM stacktrace:", "\n\tat ", "\nDriver stacktrace:", "== Plan ==")
 
 
 def gave_up_too_soon(error: BaseException) -> bool:
     """Did Spark not wait for a Python to start? It waits 10 seconds, whatever the machine is busy with."""
     return _TOO_BUSY in str(error)
+
+
+def is_java_gone(error: BaseException) -> bool:
+    """Has the Java ended that this process started? Connections break a moment before it is known to have ended."""
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    if isinstance(error, Py4JNetworkError | ConnectionError):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_MOMENT_S)
+    return process.poll() is not None
+
+
+def traces_to(log_file: Path, spark: SparkSession) -> None:
+    """Keep the traces of threads that wait for a Java that is gone off the terminal: they go to the file of Java's
+    messages."""
+    logging.basicConfig(filename=log_file)  # for py4j
+    server: Any = spark.sparkContext._accumulatorServer
+    server.handle_error = lambda *_: logging.getLogger(__name__).exception("An update of a counter failed.")
 
 
 def readable(error: BaseException) -> SkybandError:
@@ -27,6 +54,11 @@ def readable(error: BaseException) -> SkybandError:
     text = str(error)
     if ours := _OURS.search(text):
         return PipelineFailed(ours[2].strip())
+    if is_java_gone(error):
+        return PipelineFailed(
+            "Spark's Java has ended: somebody killed it, or the system did for want of memory. Nothing is lost: start "
+            "the query again, and it goes on from its checkpoint."
+        )
     if gave_up_too_soon(error):
         return PipelineFailed(
             "A Python worker did not answer Spark within 10 seconds, and Spark waits no longer: the machine is too "

@@ -1,0 +1,64 @@
+"""Examples: what Spark's failures are said to be."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+from pyspark import SparkContext
+
+from skyband.engines.spark.failures import readable, traces_to
+from skyband.errors import InvalidQuery, PipelineFailed
+
+
+def process(code: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", code])
+
+
+@pytest.mark.parametrize(
+    "error", [Py4JNetworkError("Answer from Java side is empty"), ConnectionRefusedError(111, "No")]
+)
+def test_a_java_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Also in the moment in which its connections are broken and it has not quite ended."""
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process("import time; time.sleep(0.3)")))
+    said = readable(error)
+    assert isinstance(said, PipelineFailed)
+    assert "Spark's Java has ended: somebody killed it" in str(said)
+    assert "it goes on from its checkpoint" in str(said)
+    assert isinstance(readable(InvalidQuery("k must be at least 1.")), InvalidQuery), "what was said is not changed"
+
+
+def test_a_java_that_runs_is_not_said_to_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = process("import time; time.sleep(600)")
+    try:
+        monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=running))
+        assert "has ended" not in str(readable(ValueError("no number")))
+    finally:
+        running.kill()
+        running.wait()
+    for unknown in (None, SimpleNamespace()):  # no Spark, and one that spark-submit started
+        monkeypatch.setattr(SparkContext, "_gateway", unknown)
+        assert str(readable(ConnectionRefusedError("refused"))) == "refused"
+
+
+def test_traces_of_a_java_that_is_gone_are_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: Any
+) -> None:
+    root, server = logging.getLogger(), SimpleNamespace()
+    monkeypatch.setattr(root, "handlers", [])
+    traces_to(tmp_path / "spark.log", SimpleNamespace(sparkContext=SimpleNamespace(_accumulatorServer=server)))  # type: ignore[arg-type]
+    try:
+        raise EOFError("no more")
+    except EOFError:
+        logging.exception("Exception while sending command.")  # as py4j does
+        server.handle_error("request", "address")
+    for handler in root.handlers:
+        handler.close()
+    assert (tmp_path / "spark.log").read_text().count("EOFError: no more") == 2
+    assert capfd.readouterr() == ("", "")

@@ -106,7 +106,7 @@ def measure_gain(values: Sequence[float], algorithms: Sequence[str], effort: Eff
         inputs = int(x)
         groups = (20.0, *[1.0] * (inputs - 1))
         setting = Setting((200.0,) * inputs, (300.0,) * inputs, groups, (0.1,) * inputs)
-        chosen = enumerate_plans(inputs, linear=False)
+        chosen = [plan for plan in enumerate_plans(inputs) if not plan.multiply]
         late, *early = measure_second(setting, chosen, effort)
         findings.add(GAIN, "EAP", x, late / min(early))
     return findings

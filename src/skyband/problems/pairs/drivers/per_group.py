@@ -17,7 +17,7 @@ from skyband.core.clock import LATEST, WindowClock
 from skyband.core.driver import Driver
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import FARTHEST, Saved
-from skyband.problems.pairs.operator import ANSWER, Answer, Batch, PairOperator, Spec
+from skyband.problems.pairs.operator import ANSWER, PAIR, Answer, Batch, PairOperator, Pairs, Spec
 from skyband.windows import FOREVER
 
 FEW_ARRIVALS = 64  # of a group: so many are kept before it is worth asking which of them are needed
@@ -205,6 +205,15 @@ class PerGroup(Driver[Answer]):
 
     def rows_held(self) -> int:
         return sum(group.operator.rows_held() for group in self._groups)
+
+    def pairs_held(self) -> Pairs:
+        parts = [np.empty(0, PAIR)]
+        for group in self._groups:
+            held = group.operator.pairs_held().copy()
+            for position in ("a_position", "b_position"):
+                held[position] = group.when(held[position])
+            parts.append(held)
+        return np.concatenate(parts)
 
     def live_groups(self) -> npt.NDArray[np.bool_]:
         """By code: is anything known of the group? By count a group's next row depends on those before."""

@@ -80,6 +80,7 @@ FLAT, STEEP = {1: 10.0, 10: 11.0, 100: 12.0}, {1: 40.0, 10: 90.0, 100: 800.0}
         (claims.grows("steep", at_least=10), True, "20x"),
         (claims.grows("flat", at_least=10), False, "1.2x"),
         (claims.grows("gone", at_least=10), None, "not measured: gone"),
+        (claims.grows("none at first", at_least=10), True, "from 0 (k = 1) to 2 (k = 100): infx"),
         (
             claims.in_groups((("flat",), ("steep",))),
             True,
@@ -121,7 +122,8 @@ FLAT, STEEP = {1: 10.0, 10: 11.0, 100: 12.0}, {1: 40.0, 10: 90.0, 100: 800.0}
 )
 def test_a_verdict_follows_from_the_figures(judge: claims.Judge, holds: bool | None, figure: str) -> None:
     of_the_paper = {printed.called("flat"): {1: 7.0}, printed.called("steep"): {1: 7.0}}
-    verdict = judge(readings(flat=FLAT, steep=STEEP, **of_the_paper))
+    late = {"none at first": {1: 0.0, 10: 0.0, 100: 2.0}}
+    verdict = judge(readings(flat=FLAT, steep=STEEP, **late, **of_the_paper))
     assert verdict.holds is holds
     assert figure in verdict.because
 

@@ -272,7 +272,8 @@ def _relative(
     """The curve as multiples of its first value, from the first x on; or of its last one, from there back."""
     curve = {x: y for x, y in readings.curve(measure, algorithm).items() if since <= x <= until}
     order = sorted(curve, reverse=backwards)
-    return {x: curve[x] / curve[order[0]] for x in order}
+    first = curve[order[0]] if order else 0.0
+    return {x: curve[x] / first if first else math.inf if curve[x] else 1.0 for x in order}
 
 
 def _course(readings: Readings, measure: str, algorithm: str, order: Sequence[float]) -> str:

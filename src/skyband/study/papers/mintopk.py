@@ -148,6 +148,11 @@ def measure_sma(values: Sequence[float], algorithms: Sequence[str], effort: Effo
     A row whose score is far below the threshold only enters the grid, and leaves it a window later.
     """
     findings = Findings()
+    findings.notes.append(
+        "Here the window starts empty, so the threshold rises until between k and 2k + 16 rows are above it. In random "
+        "order as many rows come above it as leave: for a large k there are hardly ever fewer than k. In the paper the "
+        "threshold is the k-th score each time, and every second slide leaves fewer."
+    )
     for k in values:
         case = _by_k("sma", k, effort)
         compile_for(case, say)

@@ -1,8 +1,8 @@
 """Shen, Cheema, Lin, Zhang, Wang, TKDE 2014: top-k objects by number of attributes; figures 14 and 16 (b).
 
 Its SMA indexes objects in a grid of as many dimensions as the score has attributes. For one score SMA here has a grid
-over the score alone, so this one is `snn`, the same algorithm for many queries, asked one. No-PST is `strict`, SCASE
-`staircase`: these see scores, as they were computed before.
+over the score alone, so this one is `snn`, the same algorithm for many queries, asked one. No-PST is `strict` or
+`relaxed`, SCASE `staircase`: these see scores, as they were computed before.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WINDOW: Final = 200_000
 PUSHED: Final = 10_000  # rows at once, to the grid
 MEMORY: Final = "KB held"
 GRID: Final = "sma, grid over all attributes"
-BY_SCORE: Final = ("strict", "staircase")
+BY_SCORE: Final = ("strict", "relaxed", "staircase")
 
 
 def measure(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
@@ -102,7 +102,7 @@ EXPERIMENTS: Final = (
         (*BY_SCORE, GRID),
         measure,
         (
-            Claim("No-PST is faster than SMA.", faster("strict", GRID)),
+            Claim("No-PST is faster than SMA.", faster("relaxed", GRID)),
             Claim("Keeping what any question needs costs more than SMA.", faster(GRID, "staircase")),
             Claim("SMA needs far more memory than a skyband: ten times, or more.",
                   faster("staircase", GRID, measure=MEMORY, at_least=10)),

@@ -28,7 +28,20 @@ else:
     os.environ.setdefault("TORTURE_ROWS_A_DAY", "40000")
 
 import skyband as sb
-from torture import changed, damage, fuzzed, limits, numbers, planted, security, simulated, soak, stores, surroundings
+from torture import (
+    changed,
+    damage,
+    fuzzed,
+    limits,
+    numbers,
+    planted,
+    security,
+    simulated,
+    soak,
+    stores,
+    surroundings,
+    three_ways,
+)
 from torture.campaign import Line, Result, timed
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
@@ -59,6 +72,14 @@ LINES = (
         400,
         10_000,
         simulated.run,
+    ),
+    Line(
+        5,
+        "generated statements: embedded and DuckDB, every fortieth on Spark, too",
+        "0 differences",
+        1_000,
+        20_000,
+        three_ways.run,
     ),
     Line(
         6,

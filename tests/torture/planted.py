@@ -73,6 +73,10 @@ def _tick_later(self: Any, schema: Any, lateness: Any = None) -> Any:
     return replace(found, lateness=found.lateness + 1)
 
 
+def _push_but_one(self: Any, rows: Any, source: Any = None) -> Any:
+    return _push(self, rows.slice(0, max(rows.num_rows - 1, 0)), source)
+
+
 _write, _restore, _push, _parse = store._write, clock.WindowClock.restore, Session._push, tree.parse
 _fingerprint, _ticks = Query.fingerprint, Window.ticks
 
@@ -82,6 +86,7 @@ BUGS = {
     4: Bug(
         "a clock is restored a window too late", 60, lambda: patch.object(clock.WindowClock, "restore", _restore_later)
     ),
+    5: Bug("the last row of a batch is lost", 10, lambda: patch.object(Session, "_push", _push_but_one)),
     6: Bug("promises of a snapshot are not checked", 80, lambda: patch.object(Saved, "promise", lambda *_: None)),
     7: Bug("reading an expression raises KeyError", 30, lambda: patch.object(tree, "parse", _parse_raw)),
     9: Bug("a snapshot fits any k", 100, lambda: patch.object(Query, "fingerprint", _of_any_k)),

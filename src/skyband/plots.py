@@ -52,6 +52,9 @@ def ranks(answer: Any, by: str | None = None, *, ax: Axes | None = None) -> Axes
     >>> len(plots.ranks(best).lines)
     2
     """
+    ax = _axes(ax)
+    from matplotlib.ticker import MaxNLocator
+
     table = _windows(answer)
     name = _named_by(table, by)
     ends = _in_order(table)
@@ -60,13 +63,12 @@ def ranks(answer: Any, by: str | None = None, *, ax: Axes | None = None) -> Axes
     for end, rank, who in zip(*(table.column(each).to_pylist() for each in ("window_end", "rank", name)), strict=True):
         known = listed.setdefault(who, [float("nan")] * len(ends))
         known[place[end]] = min(rank, known[place[end]]) if known[place[end]] == known[place[end]] else rank
-    ax = _axes(ax)
     longest = sorted(listed, key=lambda who: sum(rank != rank for rank in listed[who]))
     for number, who in enumerate(longest):
         style: dict[str, Any] = {"label": str(who)} if number < _MOST_LINES else {"color": "0.75", "zorder": 1}
         ax.plot(ends, listed[who], marker="o", markersize=4, **style)
     ax.invert_yaxis()
-    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("end of the window")
     ax.set_ylabel("rank")
     ax.legend(title=name, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)

@@ -51,7 +51,7 @@ class MemorySink:
         """The rows of the window that ends last, best first."""
         from pyspark.sql import functions as sf
 
-        end = self._table.agg(sf.max("window_end")).first()[0]
+        end = self._table.agg(sf.max("window_end")).collect()[0][0]
         rows = self._table.where(sf.col("window_end") == sf.lit(end)).limit(MOST_ROWS).toArrow()
         return rows.sort_by("rank") if "rank" in rows.column_names else rows
 

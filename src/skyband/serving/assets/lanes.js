@@ -1,7 +1,7 @@
 // Lanes: what several streams, subscriptions or inputs have, over one time axis. Each lane has a window of its own.
 import { clock, colours, hues, number, prepare, short, span } from "./format.js";
 
-const PAD = { right: 12, top: 8, bottom: 24 }, GAP = 6, TALL = 92, LOW = 34, GLIDE_MS = 450;
+const PAD = { right: 12, top: 8, bottom: 24 }, GAP = 6, TALL = 92, LOW = 34, GLIDE_MS = 450, MOST_GLIDE = 0.05; // of the window
 
 export class Lanes {
   constructor(canvas, ask) {
@@ -40,7 +40,8 @@ export class Lanes {
   layout() {
     const { width, height } = this.box, { lanes, size } = this.data;
     const left = width < 520 ? 74 : 118;
-    const now = this.data.now + this.rate * Math.min(GLIDE_MS, performance.now() - this.at);
+    const glided = this.rate * Math.min(GLIDE_MS, performance.now() - this.at), most = MOST_GLIDE * (size ?? Infinity);
+    const now = this.data.now + Math.min(glided, most);
     const oldest = Math.min(now, ...this.dots.filter((dot) => !lanes[dot.lane].is_table).map((dot) => dot.x));
     const longest = size ?? now - oldest, from = now - longest * 1.06, to = now + longest * 0.015;
     const share = (height - PAD.top - PAD.bottom - GAP * lanes.length) / lanes.reduce((sum, each) => sum + (each.tall ? TALL : LOW), 0);

@@ -59,7 +59,8 @@ export class Picture {
   // Between two pictures the window slides on at the pace it had, but not as if rows came that have not.
   shown() {
     if (!this.data) return null;
-    return this.data.now + this.rate * Math.min(SLIDE_MS, performance.now() - this.at) || this.data.now;
+    const slid = this.rate * Math.min(SLIDE_MS, performance.now() - this.at);
+    return this.data.now + Math.min(slid, 0.05 * (this.data.size ?? Infinity)) || this.data.now;
   }
 
   axes(now) {
@@ -67,7 +68,9 @@ export class Picture {
     const ys = [...this.dots.values()].map((dot) => dot.y);
     let low = Math.min(...ys), high = Math.max(...ys);
     if (!Number.isFinite(low)) [low, high] = [0, 1];
-    const sorted = ys.sort((a, b) => a - b);
+    // Of pairs, those that are held say where it gets tight: of all pairs they are a few of the best.
+    const pairs = [...this.dots.values()].filter((dot) => dot.to !== undefined && dot.held).map((dot) => dot.y);
+    const sorted = (pairs.length ? pairs : ys).sort((a, b) => a - b);
     const log = low > 0 && high / (sorted[Math.floor(sorted.length / 2)] || 1) > 20;
     if (log) low = Math.max(low, sorted[Math.floor(sorted.length * 0.02)] || low);
     if (low === high) { low -= 1; high += 1; }
@@ -129,7 +132,7 @@ export class Picture {
     context.fillStyle = paint.soft;
     context.textAlign = "right";
     context.textBaseline = "middle";
-    for (const value of ticks(this.scale, axes.log)) context.fillText(short(value), LEFT - 8, axes.y(value));
+    for (const value of ticks(this.scale, axes.log)) context.fillText(short(value || 0), LEFT - 8, axes.y(value));
     context.textBaseline = "alphabetic";
     const say = this.data.kind === "time" ? clock : (value) => number(Math.round(value));
     context.textAlign = "left";

@@ -43,7 +43,7 @@ from skyband.problems.pairs.query import TopKPairs
 from skyband.problems.rows.query import TopK
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.serving import live
-from skyband.spark import read_state
+from skyband.spark import read_answer, read_state
 from skyband.sql import run_all, sql
 from skyband.windows import Window, landmark, sliding, tumbling
 
@@ -82,6 +82,7 @@ __all__ = [
     "landmark",
     "live",
     "progress",
+    "read_answer",
     "read_state",
     "relation",
     "run_all",

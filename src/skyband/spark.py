@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from skyband.errors import InvalidInput
+from skyband.windows import Span
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,7 +86,8 @@ def read_state(spark: SparkSession, checkpoint: str, query: str | None = None) -
 
     Returns
     -------
-    A DataFrame with `bucket`, `position` (the order of arrival in the bucket), and the rows with their `score`.
+    A DataFrame with `bucket`, `position` (the order of arrival in the bucket), and the rows. A column that is the score
+    by itself is not among them: `read_answer` shows scores and ranks.
 
     Raises
     ------
@@ -106,3 +108,51 @@ def read_state(spark: SparkSession, checkpoint: str, query: str | None = None) -
     from skyband.engines.spark.state import read_state
 
     return read_state(spark, checkpoint, query)
+
+
+def read_answer(
+    spark: SparkSession, checkpoint: str, query: str | None = None, *, k: int | None = None, size: Span | None = None
+) -> DataFrame:
+    """Ask a streaming query for its ranking right now, from its checkpoint; it may be running or stopped.
+
+    The answer is that of the rows that the last micro-batch committed.
+
+    Parameters
+    ----------
+    spark
+        A session that can read the checkpoint, classic or Connect.
+    checkpoint
+        The checkpoint's folder.
+    query
+        The name of one query, if several queries of a pipeline share a stream.
+    k
+        How many rows, up to the query's k, which is the default.
+    size
+        Rank only the last `size`, up to the end of the slide that the latest row is in. It is whole slides less than
+        the window's own size; without a slide, it is any size. None: the window that closes next.
+
+    Returns
+    -------
+    A DataFrame with the columns of a closed window.
+
+    Raises
+    ------
+    InvalidInput
+        There is no state, or it does not say what its query asks. Joins cannot be asked.
+    InvalidQuery
+        `k` or `size` is larger than the query's, or the rows for that size are not kept.
+
+    Examples
+    --------
+    >>> import skyband as sb
+    >>> try:
+    ...     sb.read_answer("a session", "/data/checkpoint", k=3)
+    ... except sb.InvalidInput as error:
+    ...     print(error)
+    read_answer takes a Spark session first, got str.
+    """
+    if not hasattr(spark, "readStream"):
+        raise InvalidInput(f"read_answer takes a Spark session first, got {type(spark).__name__}.")
+    from skyband.engines.spark.state import read_answer
+
+    return read_answer(spark, checkpoint, query, k=k, size=size)

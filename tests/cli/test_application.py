@@ -27,7 +27,21 @@ def skyband(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     "command",
     [
-        *("", "sql", "run", "submit", "check", "state", "init", "doctor", "demo", "explain", "calibrate", "version"),
+        *(
+            "",
+            "sql",
+            "run",
+            "submit",
+            "check",
+            "state",
+            "top",
+            "init",
+            "doctor",
+            "demo",
+            "explain",
+            "calibrate",
+            "version",
+        ),
         *("bench", "bench limits", "bench papers", "bench planner"),
     ],
 )

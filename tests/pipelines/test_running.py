@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from engines.spark.streams import START_US, Line, lines, split, trades, write_batches
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
 
 import skyband as sb
+from skyband.cli import app
 from skyband.errors import PipelineChanged, PipelineFailed
 from skyband.pipelines import streams
 from skyband.pipelines.figures import Figures
@@ -103,7 +105,9 @@ def closed(answers: pa.Table, watermark: int) -> list[Line]:
     return sorted(line for line in lines(answers) if line[end] <= watermark)
 
 
-def test_every_query_answers_as_over_all_rows(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+def test_every_query_answers_as_over_all_rows(
+    spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     figures = run(spark, pipeline_file(tmp_path, source, list(STATEMENTS)))
     for name in STATEMENTS:
         assert written(tmp_path, name) == expected(name), name
@@ -116,6 +120,30 @@ def test_every_query_answers_as_over_all_rows(spark: SparkSession, source: Path,
     assert set(shared) == set(STATEMENTS) - {"numbered"}
     assert 0 < figures["best"].rows_held < ROWS
     assert 0 < figures["best"].rows_gathered < ROWS, "most rows are ruled out before the shuffle"
+    asked_right_now(spark, tmp_path / "market.toml", monkeypatch)
+
+
+def asked_right_now(spark: SparkSession, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`skyband top` and `skyband state`, of a pipeline that has stopped."""
+    monkeypatch.setattr("skyband.pipelines.session.start_session", lambda *_, **__: spark)
+    monkeypatch.setattr(spark, "stop", lambda: None)
+
+    def skyband(*arguments: str) -> Result:
+        return CliRunner().invoke(app, [arguments[0], str(file), *arguments[1:]])
+
+    closes = (LAST_US // 10_000_000 + 1) * 10_000_000  # the first window that the last trade leaves open
+    for size in (25, 15):
+        said = skyband("top", "best", "-k", "1", "--format", "json", *(("--size", "15 seconds") if size == 15 else ()))
+        rows = [trade for trade in lines(trades(ROWS)) if closes - size * 1_000_000 <= trade[0] < closes]
+        best = {symbol: max(trade[4] for trade in rows if trade[2] == symbol) for symbol in {row[2] for row in rows}}
+        found = [json.loads(line) for line in said.output.splitlines()]
+        assert {row["symbol"]: row["score"] for row in found} == best
+        assert len(found) == len(best)
+    assert skyband("top", "counted").output.splitlines()[0].split()[:3] == ["window_start", "window_end", "rank"]
+    assert "Which query? Possible: best, waits" in skyband("top").output
+    assert "There is no query 'none'." in skyband("top", "none").output
+    assert "joins cannot be asked from outside" in skyband("top", "sectors").output.replace("\n", " ")
+    assert {"best", "numbered", "pairs"} < {line.split()[0] for line in skyband("state").output.splitlines()}
 
 
 def test_answers_that_are_many_stay_on_spark(

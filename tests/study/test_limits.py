@@ -12,9 +12,16 @@ import pytest
 from rich.console import Console
 
 from skyband.errors import InvalidQuery
-from skyband.study import limits, startup
+from skyband.study import limits, spark_state, startup
 from skyband.study.results import Result, report, table, write
-from skyband.study.sizes import SPARK_JOIN_LINES, SPARK_LINES, SPARK_TRIGGER_LINES, Sizes, SparkSizes
+from skyband.study.sizes import (
+    SPARK_JOIN_LINES,
+    SPARK_LINES,
+    SPARK_STATE_LINES,
+    SPARK_TRIGGER_LINES,
+    Sizes,
+    SparkSizes,
+)
 
 TINY = Sizes(
     rows=20_000,
@@ -31,6 +38,7 @@ TINY = Sizes(
         own_rows=2_000,
         wide_rows=2_000,
         triggers=2,
+        state_windows=(2_000, 4_000),
         join_rows=10_000,
         rounds=1,
     ),
@@ -75,7 +83,7 @@ def test_lines_of_spark_are_measured() -> None:
 
     One line; with SKYBAND_TESTS=all every one, which takes two minutes.
     """
-    every = [*SPARK_LINES, *SPARK_TRIGGER_LINES, *SPARK_JOIN_LINES]
+    every = [*SPARK_LINES, *SPARK_TRIGGER_LINES, *SPARK_STATE_LINES, *SPARK_JOIN_LINES]
     names = every if os.environ.get("SKYBAND_TESTS") == "all" else ["spark-scan"]
     program = (
         "import json; from dataclasses import asdict\n"
@@ -87,9 +95,19 @@ def test_lines_of_spark_are_measured() -> None:
     assert run.returncode == 0, run.stderr
     results = [Result(**result) for result in json.loads(run.stdout)]
     assert [result.name for result in results] == names
-    rates = [result for result in results if result.name not in SPARK_TRIGGER_LINES]
+    rates = [result for result in results if result.name not in {*SPARK_TRIGGER_LINES, *SPARK_STATE_LINES}]
     assert all(result.rows_per_second and result.reference_rows_per_second and result.rows_held for result in rates)
-    assert all("of JVM" in result.cpu for result in results if sys.platform == "linux")
+    assert all("of JVM" in result.cpu for result in results if sys.platform == "linux" and result in rates)
+    assert all(result.measured > 0 and result.rows_held for result in results if result.name in SPARK_STATE_LINES)
+
+
+def test_what_a_micro_batch_wrote_is_the_size_of_its_files(tmp_path: Path) -> None:
+    for partition, version, size in ((0, "2", 10), (1, "2", 7), (0, "3", 100), (0, "20", 1_000)):
+        folder = tmp_path / "state" / "0" / str(partition)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{version}.changelog").write_bytes(bytes(size))
+        (folder / f"{version}.zip").write_bytes(bytes(9_999))
+    assert spark_state.bytes_written(tmp_path, 2) == 17
 
 
 def test_lines_are_chosen_by_the_beginning_of_their_names() -> None:

@@ -23,6 +23,8 @@ from skyband.core.codec import Codec
 from skyband.core.distribution import Distribution
 from skyband.core.plan import Draft, Plan, Step
 from skyband.core.session import Session
+from skyband.errors import InvalidQuery
+from skyband.windows import Span
 
 if TYPE_CHECKING:
     from skyband.core.picture import Picture
@@ -162,6 +164,12 @@ class Problem(ABC, Generic[Q]):
 
         `given` is a part of the query that only Spark has: a Column as the score, or a DataFrame of queries.
         """
+
+    def answer_on_spark(
+        self, query: Q, schema: Any, states: Sequence[bytes], k: int | None, size: Span | None, *, external_clock: bool
+    ) -> pa.Table:
+        """The answer right now, from the snapshots of all buckets. `query` and `schema` are what a bucket is asked."""
+        raise InvalidQuery(f"The state of this kind of query ({self.summary(query)}) cannot be asked for an answer.")
 
     def sieve_on_spark(self, data: Any, query: Q) -> str | None:
         """Say where Spark drops rows that no answer can show; None if there is nothing to say."""

@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 from skyband.core.options import declared
 from skyband.core.problem import Problem
 from skyband.core.query import Query
-from skyband.errors import InvalidQuery
+from skyband.errors import InvalidQuery, SnapshotMismatch
 
 S = TypeVar("S")  # the problem's Spec: a query in numbers
 Op = TypeVar("Op")  # the problem's operator
@@ -84,6 +84,14 @@ def problem_of(query: object) -> Problem[Any]:
     if isinstance(query, Query):
         return _problem(query.problem)
     raise InvalidQuery(f"A query such as sb.TopK(…) is needed, got {type(query).__name__}.")
+
+
+def problem_named(name: object) -> Problem[Any]:
+    """The problem of this name, as a state that somebody saved calls it."""
+    found = problems().get(str(name))
+    if found is None:
+        raise SnapshotMismatch(f"There is no kind of query {name!r}. Possible: {', '.join(problems())}.")
+    return found
 
 
 @cache

@@ -24,7 +24,7 @@ from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
 from skyband.core.validation import Saved, check_kinds
 from skyband.errors import InvalidQuery, SkybandError, SnapshotMismatch
-from skyband.windows import Span
+from skyband.windows import FOREVER, Span
 
 __all__ = ["Arrivals", "Session", "Stats", "entry"]
 
@@ -63,6 +63,7 @@ class Session(SessionCalls):
     plan: Plan  # what runs and why: as EXPLAIN prints it, or the algorithm that took the snapshot
     schema: Any  # of the rows that are pushed; with several inputs, a mapping from their names
     in_order: bool = False  # do all rows come in the order of their times? The caller sets it if it knows
+    about: dict[str, Any] | None = None  # what its snapshots say of the query: see core/about.py
 
     def __init__(self, codec: Codec[Any, Any], state: bytes | None = None, plan: Plan | None = None) -> None:
         """Start, or continue exactly from a snapshot. `plan` is the plan, if the caller has chosen one already."""
@@ -194,6 +195,12 @@ class Session(SessionCalls):
         The end of the earliest open window that has something to show, in units of its column; None if there is none.
         """
         return self._operator.next_close()
+
+    def latest(self) -> int | None:
+        """The largest value of the window's column so far, in its ticks; None without rows, or if nobody can say."""
+        with self._turn:
+            found = getattr(self._operator, "latest", -FOREVER)
+            return None if found == -FOREVER else int(found)
 
     @entry
     def finish(self) -> pa.Table:
@@ -334,7 +341,7 @@ class Session(SessionCalls):
             "codec": self._codec.state(),
             "operator": snapshots.Part({}, self._operator.state(), {}),
         }
-        return snapshots.write(snapshots.Snapshot(self._fingerprint, self.algorithm, parts))
+        return snapshots.write(snapshots.Snapshot(self._fingerprint, self.algorithm, parts, self.about))
 
     def _planned(self, saved: str | None, given: Plan | None) -> Plan:
         try:

@@ -44,6 +44,7 @@ class Snapshot:
     fingerprint: str  # of the query and its columns
     algorithm: str
     parts: dict[str, Part]
+    about: dict[str, Any] | None = None  # the query, where a reader may have nothing else: see core/about.py
 
 
 def write(snapshot: Snapshot) -> bytes:
@@ -63,6 +64,7 @@ def write(snapshot: Snapshot) -> bytes:
             "algorithm": snapshot.algorithm,
             "counters": {of: part.counters for of, part in snapshot.parts.items()},
             "data": described,
+            **({} if snapshot.about is None else {"about": snapshot.about}),
         }
     ).encode()
     body = b"".join([_FIXED.pack(MAGIC, VERSION, len(header)), header, *data])
@@ -131,7 +133,10 @@ def _read_body(body: memoryview, header_size: int) -> Snapshot:
             parts[each["of"]].arrays[each["array"]] = _read_array(each, data)
     if start != len(body):
         raise ValueError(f"it says nothing of the last {len(body) - start} bytes")
-    return Snapshot(str(header["fingerprint"]), str(header["algorithm"]), parts)
+    about = header.get("about")
+    return Snapshot(
+        str(header["fingerprint"]), str(header["algorithm"]), parts, about if isinstance(about, dict) else None
+    )
 
 
 def _whole(number: Any) -> int:

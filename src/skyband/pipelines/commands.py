@@ -18,6 +18,7 @@ from rich.markup import escape
 from skyband.errors import InvalidInput
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from skyband.dialect.statement import Statement
@@ -216,24 +217,32 @@ def state(
     """Print how many rows each query of a pipeline keeps, as of its last micro-batch. The pipeline may be running."""
     from rich.table import Table
 
+    from skyband.pipelines.held import held_by, rows_held_by
+
+    def look(spark: SparkSession, pipeline: Pipeline) -> pa.Table:
+        return held_by(spark, pipeline) if query is None else rows_held_by(spark, pipeline, query, rows)
+
+    found = looked_up(file, query, look)
+    shown = Table(*found.column_names, box=None)
+    for line in found.to_pylist():
+        shown.add_row(*(str(value) for value in line.values()))
+    Console().print(shown)
+
+
+def looked_up(file: Path, query: str | None, look: Callable[[SparkSession, Pipeline], pa.Table]) -> pa.Table:
+    """What is found in the checkpoints of a pipeline, which may be running."""
     from skyband.pipelines.file import load
+    from skyband.pipelines.session import start_session
 
     pipeline = load(file)
     if query is not None and query not in pipeline.queries:
         raise InvalidInput(f"There is no query {query!r}. Queries: {', '.join(pipeline.queries)}.")
     with _reported(debug=False):
-        from skyband.pipelines.held import held_by, rows_held_by
-        from skyband.pipelines.session import start_session
-
         spark = start_session(pipeline, log_file=_log_file(pipeline))
         try:
-            found = held_by(spark, pipeline) if query is None else rows_held_by(spark, pipeline, query, rows)
+            return look(spark, pipeline)
         finally:
             spark.stop()
-    shown = Table(*found.column_names, box=None)
-    for line in found.to_pylist():
-        shown.add_row(*(str(value) for value in line.values()))
-    Console().print(shown)
 
 
 def submit(

@@ -1,4 +1,4 @@
-"""Reads the rows that the queries of a pipeline keep from their checkpoints."""
+"""Reads what the queries of a pipeline keep from their checkpoints, and their answers right now."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skyband.engines.spark.sharing import number_of
-from skyband.engines.spark.state import Bucket, buckets_in, read_state
+from skyband.engines.spark.state import Bucket, buckets_in, read_answer, read_state
 from skyband.errors import InvalidInput
 from skyband.pipelines.model import Pipeline
 from skyband.pipelines.streams import checkpoints_of
+from skyband.windows import Span
 
 
 def held_by(spark: SparkSession, pipeline: Pipeline) -> pa.Table:
@@ -29,11 +30,21 @@ def held_by(spark: SparkSession, pipeline: Pipeline) -> pa.Table:
 
 def rows_held_by(spark: SparkSession, pipeline: Pipeline, query: str, most: int) -> pa.Table:
     """Rows that a query holds, `most` of them."""
+    rows = read_state(spark, *_place(spark, pipeline, query))
+    return rows.orderBy("bucket", "position").limit(most).toArrow()
+
+
+def answer_of(spark: SparkSession, pipeline: Pipeline, query: str, k: int | None, size: Span | None) -> pa.Table:
+    """The answer of a query right now."""
+    return read_answer(spark, *_place(spark, pipeline, query), k=k, size=size).toArrow()
+
+
+def _place(spark: SparkSession, pipeline: Pipeline, query: str) -> tuple[str, str | None]:
+    """The checkpoint with the state of a query, and its name there, if it shares a stream."""
     for location, names in _checkpoints(spark, pipeline):
         if query in names:
             shared = buckets_in(spark, location)[:1]
-            rows = read_state(spark, location, query if shared and shared[0].question is not None else None)
-            return rows.orderBy("bucket", "position").limit(most).toArrow()
+            return location, query if shared and shared[0].question is not None else None
     raise InvalidInput(f"Query {query!r} has not committed a micro-batch: nothing is held yet.")
 
 

@@ -20,6 +20,7 @@ from skyband.study.sizes import (
     QUICK,
     SPARK_JOIN_LINES,
     SPARK_LINES,
+    SPARK_STATE_LINES,
     SPARK_TRIGGER_LINES,
     Sizes,
 )
@@ -32,6 +33,7 @@ NAMES: Final = (
     *pairs.NAMES,
     *SPARK_LINES,
     *SPARK_TRIGGER_LINES,
+    *SPARK_STATE_LINES,
     *STARTUP,
     *across.NAMES,
     *joins.NAMES,
@@ -91,7 +93,7 @@ def measure(wanted: Collection[str], sizes: Sizes, say: Say) -> Iterator[Result]
     yield from _embedded(wanted, sizes, say)
     yield from pairs.measure(wanted, sizes.passes, say)
     yield from joins.measure(wanted, sizes.passes, say)
-    if not {*SPARK_LINES, *SPARK_TRIGGER_LINES, *SPARK_JOIN_LINES}.isdisjoint(wanted):
+    if not {*SPARK_LINES, *SPARK_TRIGGER_LINES, *SPARK_STATE_LINES, *SPARK_JOIN_LINES}.isdisjoint(wanted):
         from skyband.study import spark  # imports pyspark
 
         yield from spark.measure(wanted, sizes.spark, say)

@@ -8,6 +8,11 @@ from typing import Final
 # Named here, because bench.spark imports pyspark.
 SPARK_LINES: Final = ("spark-scan", "spark-wide", "spark-scan-groups", "spark-growth", "spark-own", "spark-groups")
 SPARK_TRIGGER_LINES: Final = ("spark-trigger", "spark-trigger-p95", "spark-empty", "spark-first")
+SPARK_STATE_LINES: Final = tuple(
+    f"spark-state-{problem}{what}"
+    for problem in ("rows", "pairs", "across", "joins", "subscriptions")
+    for what in ("", "-time")
+)
 PIPELINE_LINES: Final = ("pipelines-rate", "pipelines-first")
 SPARK_JOIN_LINES: Final = ("joins-spark-union", "joins-spark-own")
 
@@ -21,6 +26,7 @@ class SparkSizes:
     own_rows: int = 500_000  # for Spark's own way, which is slow
     wide_rows: int = 4_000_000  # of 30 columns
     triggers: int = 20  # small ones, and as many empty ones
+    state_windows: tuple[int, ...] = (10_000, 100_000, 1_000_000)  # of the lines about state
     join_rows: int = 1_000_000  # of each of two streams
     pipeline_rows: int = 10_000_000
     rounds: int = 3
@@ -56,6 +62,7 @@ QUICK: Final = Sizes(
         own_rows=50_000,
         wide_rows=400_000,
         triggers=5,
+        state_windows=(10_000, 50_000),
         join_rows=100_000,
         pipeline_rows=1_000_000,
         rounds=1,

@@ -16,9 +16,9 @@ import pyarrow as pa
 from skyband.api import top_k
 from skyband.engines.spark.session import local_session
 from skyband.streams.uniform import uniform
-from skyband.study import spark_joins, spark_triggers
+from skyband.study import spark_joins, spark_state, spark_triggers
 from skyband.study.results import Result
-from skyband.study.sizes import SPARK_JOIN_LINES, SPARK_LINES, SPARK_TRIGGER_LINES, SparkSizes
+from skyband.study.sizes import SPARK_JOIN_LINES, SPARK_LINES, SPARK_STATE_LINES, SPARK_TRIGGER_LINES, SparkSizes
 from skyband.study.spark_runs import Run, Timing, compared, instants, time_all, write_files
 from skyband.windows import sliding
 
@@ -74,6 +74,8 @@ def measure(wanted: Collection[str], sizes: SparkSizes, say: Callable[[str], Non
                 yield from (line(timings) for name, line in _LINES.items() if name in wanted)
             if not set(SPARK_TRIGGER_LINES).isdisjoint(wanted):
                 yield from spark_triggers.measure(spark, folder, wanted, sizes.triggers, say)
+            if not set(SPARK_STATE_LINES).isdisjoint(wanted):
+                yield from spark_state.measure(spark, folder, wanted, sizes.state_windows, say)
             if not set(SPARK_JOIN_LINES).isdisjoint(wanted):
                 yield from spark_joins.measure(spark, folder, wanted, sizes, say)
         finally:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from conformance.asked import Asked
 from conformance.test_engines import ASKED, in_any_order, spread
-from engines.spark.streams import lines, read_batches, run_answer, split, write_batches
+from engines.spark.streams import lines, read_batches, run_answer, split, trades, write_batches
 from pyspark.sql import SparkSession
 
 import skyband as sb
@@ -77,3 +77,17 @@ def test_a_session_is_checked_and_a_view_is_seen_by_sql(client: SparkSession) ->
     register_spark()
     best = client.table("numbers").skyband.top_k(k=1, by="id", window=sb.tumbling(5, on="id"))
     assert [row.score for row in best.collect()] == [4, 9]
+
+
+def test_the_ranking_right_now_is_read_through_the_server(
+    client: SparkSession, folder: Callable[[pa.Table], Path], tmp_path: Path
+) -> None:
+    rows, window = trades(40), sb.tumbling("10 seconds", on="ts")
+    best = sb.top_k(read_batches(client, folder(rows)), k=2, by="price", window=window)
+    writer = best.writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    session = sb.TopK(k=2, by="price", window=window).open(rows.schema)
+    session.push(rows)
+    expected = session.top(k=1)["score"].to_pylist()
+    assert [row.score for row in sb.read_answer(client, str(tmp_path), k=1).collect()] == expected
+    assert sb.read_state(client, str(tmp_path)).count() >= len(expected) > 0

@@ -122,7 +122,7 @@ def test_the_state_of_another_query_is_refused(other: BucketRunner) -> None:
     bucket.test(KEY, [page((5, 1.0, 0))])
     stranger = bucket_of(other)
     stranger.updateValueState(STATE_NAME, KEY, bucket.peekValueState(STATE_NAME, KEY))
-    with pytest.raises(SnapshotMismatch, match="another query"):
+    with pytest.raises(SnapshotMismatch, match="Another query"):
         stranger.test(KEY, [page((5, 1.0, 0))])
 
 

@@ -23,6 +23,7 @@ from skyband.engines.spark.pages import Tally, answers, read_page
 from skyband.errors import SnapshotMismatch
 
 _NO_TIMER: Final = -1
+CLOCK: Final = "external clock"  # in what a snapshot says of its query: does a watermark close its windows?
 
 
 class Held(NamedTuple):
@@ -40,6 +41,8 @@ class BucketRunner:
         self._job = job
         self._clock = clock  # None: rows alone move the window
         self._fingerprint = f"{job.fingerprint} in {buckets} buckets"
+        about = job.about()
+        self._about = None if about is None else about | {CLOCK: clock is not None}
         self._name = uuid4().hex  # of what workers keep: a query that was asked before may have had other functions
 
     def attach(self, handle: StatefulProcessorHandle, state: ValueState, pages: MapState) -> None:
@@ -92,6 +95,7 @@ class BucketRunner:
         session = pages.session
         if session is None:
             session = self._job.open(key[-1], pages.read(), external_clock=self._clock is not None)
+            session.about = self._about
         return session, timer_ms, Held(rows_held, bytes_held, pages)
 
     def _save(self, session: BucketSession, timer_ms: int, held: Held) -> dict[str, int]:

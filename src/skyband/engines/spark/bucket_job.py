@@ -19,6 +19,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
+from skyband.core.about import About
 from skyband.core.calls import Stats
 from skyband.core.distribution import by_pane
 from skyband.core.emit import gives_changes
@@ -39,6 +40,8 @@ CLOCK: Final = PREFIX + "clock"
 
 class BucketSession(Protocol):
     """What Spark needs of a session: one push for all rows, whichever input they are of."""
+
+    about: dict[str, Any] | None
 
     def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table: ...
     def advance(self, watermark: int) -> pa.Table: ...
@@ -83,6 +86,10 @@ class BucketJob(ABC):
     @abstractmethod
     def gatherer(self) -> Gatherer:
         """What prepares the rows of one partition for their buckets."""
+
+    @abstractmethod
+    def about(self) -> About | None:
+        """What a bucket is asked, for whoever reads its state; None: it cannot be said in text and numbers."""
 
     def take(self, session: BucketSession, pages: Sequence[pa.Table]) -> pa.Table:
         """The pages of a micro-batch go into the session of their bucket; returns what they make known."""

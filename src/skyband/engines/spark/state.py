@@ -1,4 +1,8 @@
-"""Reads the rows that a query keeps from its checkpoint, as its last micro-batch committed them; it may be running."""
+"""Reads what a query keeps from its checkpoint, as its last micro-batch committed it: rows, and the answer right now.
+
+The query may be running. Each bucket's snapshot says what it is asked (core/about.py), so its session can be opened
+here and asked again.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from skyband.core import snapshots
+from skyband.core.about import read_about
 from skyband.core.encoding.output import free_name
 from skyband.core.snapshot_pages import join
+from skyband.engines.spark.bucket import CLOCK
 from skyband.engines.spark.bucket_job import PREFIX
 from skyband.engines.spark.processor import PAGES_NAME, STATE_NAME
 from skyband.engines.spark.sharing import QUESTION, number_of
 from skyband.errors import InvalidInput
+from skyband.windows import Span
 
 POSITION: Final = "position"
 
@@ -47,23 +54,49 @@ def buckets_in(spark: SparkSession, checkpoint: str) -> list[Bucket]:
 
 def read_state(spark: SparkSession, checkpoint: str, query: str | None = None) -> DataFrame:
     """The rows that a query holds, by bucket and position; `query` names one of those that share a stream."""
+    tables = [*_tables(spark, checkpoint, buckets_of(spark, checkpoint, query))]
+    if not tables:
+        raise InvalidInput(f"Nothing is held in {checkpoint} that could be shown as rows.")
+    return spark.createDataFrame(pa.concat_tables(tables, promote_options="permissive"))
+
+
+def read_answer(
+    spark: SparkSession, checkpoint: str, query: str | None = None, *, k: int | None = None, size: Span | None = None
+) -> DataFrame:
+    """The answer of a query right now, as `Session.top` gives it."""
+    states = [_snapshot(spark, checkpoint, one) for one in buckets_of(spark, checkpoint, query)]
+    if not states:
+        raise InvalidInput(f"Nothing is held in {checkpoint}: no row has come.")
+    said = snapshots.read(states[0]).about
+    if said is None:
+        raise InvalidInput(
+            f"{checkpoint} does not say what its query asks: a query whose options are functions or joins cannot be "
+            "asked from outside, and neither can a state of an earlier version of Skyband before its next micro-batch."
+        )
+    problem, asked, schema = read_about(said)
+    answer = problem.answer_on_spark(asked, schema, states, k, size, external_clock=bool(said.get(CLOCK)))
+    return spark.createDataFrame(answer.replace_schema_metadata())
+
+
+def buckets_of(spark: SparkSession, checkpoint: str, query: str | None) -> list[Bucket]:
+    """Those of one query. It has to be named where several share a stream."""
     buckets = buckets_in(spark, checkpoint)
     asked = None if query is None else number_of(query)
     if query is not None and asked not in {one.question for one in buckets}:
         raise InvalidInput(f"{checkpoint} has no state of a query {query!r}.")
     if query is None and len({one.question for one in buckets}) > 1:
         raise InvalidInput(f"Several queries keep their state in {checkpoint}. Name one: query='…'.")
-    tables = [*_tables(spark, checkpoint, [one for one in buckets if asked is None or one.question == asked])]
-    if not tables:
-        raise InvalidInput(f"Nothing is held in {checkpoint} that could be shown as rows.")
-    return spark.createDataFrame(pa.concat_tables(tables, promote_options="permissive"))
+    return [one for one in buckets if asked is None or one.question == asked]
+
+
+def _snapshot(spark: SparkSession, checkpoint: str, bucket: Bucket) -> bytes:
+    pages = _pages(spark, checkpoint, bucket) if bucket.depth else {}
+    return join(bucket.root, bucket.depth, pages.get)[0]
 
 
 def _tables(spark: SparkSession, checkpoint: str, buckets: list[Bucket]) -> Iterator[pa.Table]:
     for one in buckets:
-        pages = _pages(spark, checkpoint, one) if one.depth else {}
-        saved = snapshots.read(join(one.root, one.depth, pages.get)[0])
-        session = saved.parts["session"]
+        session = snapshots.read(_snapshot(spark, checkpoint, one)).parts["session"]
         if "rows" not in session.tables:
             continue
         rows, held = session.tables["rows"], session.arrays["held"]

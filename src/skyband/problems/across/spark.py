@@ -9,7 +9,7 @@ the watermark does not close windows (windows of arrivals, and answers with each
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from skyband.core.about import About, about
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import AdHoc, best_of_parts, free_name
 from skyband.core.query import replace_unchecked
@@ -36,8 +37,9 @@ from skyband.engines.spark.bucket_job import (
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.pages import Tally
-from skyband.engines.spark.plan import output_type, run
+from skyband.engines.spark.plan import BUCKETS_SETTING, output_type, run
 from skyband.engines.spark.projection import InputProjection, Merge
+from skyband.errors import InvalidQuery
 from skyband.expressions import as_floats, check_exact
 from skyband.problems.across.codec import AcrossCodec, output_of
 from skyband.problems.across.operator import AcrossAnswer
@@ -45,6 +47,7 @@ from skyband.problems.across.planning import idle_ticks, plan, specify
 from skyband.problems.across.problem import PROBLEM
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession
+from skyband.windows import Span
 
 STREAM: Final = PREFIX + "stream"
 LATEST: Final = PREFIX + "latest"  # the time of an object's most recent row, which decides between equal scores
@@ -58,6 +61,9 @@ class AcrossJob(BucketJob):
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> AcrossSession:
         return AcrossSession(BucketCodec(self.query, self.schema, external_clock=external_clock), state, self.plan)
+
+    def about(self) -> About | None:
+        return about(self.query, self.schema)
 
     def gatherer(self) -> Gatherer:
         return CountingGatherer(self)
@@ -131,6 +137,25 @@ def _projection(df: DataFrame, query: TopKAcross, stream: str) -> InputProjectio
         merge=best_of_all(query.k, None if query.recall is None else shown[-1].name),
         merged_type=shown,
     )
+
+
+def answer_now(
+    query: TopKAcross,
+    schema: pa.Schema,
+    states: Sequence[bytes],
+    k: int | None,
+    size: Span | None,
+    *,
+    external_clock: bool,
+) -> pa.Table:
+    """The ranking right now, from the snapshot of the one bucket."""
+    if len(states) > 1:
+        raise InvalidQuery(
+            f"The rankings that {len(states)} buckets have right now cannot be merged: each bucket ranks as of its own "
+            f"latest row. Possible: the windows that have closed, from the sink; or one bucket ({BUCKETS_SETTING}=1)."
+        )
+    session = AcrossSession(BucketCodec(query, schema, external_clock=external_clock), states[0])
+    return session.top(k, size).drop_columns([LATEST])
 
 
 def best_of_all(k: int, recall: str | None = None) -> Merge:

@@ -23,6 +23,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
+from skyband.core.about import About
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.inputs import in_batches, read
 from skyband.core.query import replace_unchecked
@@ -82,6 +83,9 @@ class JoinJob(BucketJob):
             for name, table in self.relations.items():
                 session.push(table, name)
         return session
+
+    def about(self) -> About | None:
+        return None  # its inputs are more than text and numbers
 
     def gatherer(self) -> Gatherer:
         return JoinGatherer(self) if self.panes is None else PaneGatherer(self)

@@ -16,6 +16,7 @@ If answers do not come window by window, or the times do not determine the rows 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,11 +25,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from skyband.core.about import About, about
 from skyband.core.distribution import by_pane
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import best_of_parts
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
+from skyband.engines.spark.answering import answers_now
 from skyband.engines.spark.bucket_job import (
     BUCKET,
     PREFIX,
@@ -49,6 +52,7 @@ from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.planning import plan, specify
 from skyband.problems.pairs.problem import PROBLEM
 from skyband.problems.pairs.query import TopKPairs
+from skyband.windows import Span
 
 SIDE: Final = COPY  # of its cell: 1 or -1, the two parts; 0, a part by itself
 ROW: Final = PREFIX + "row"  # TIE, once more, as a column of the row: answers are merged by it
@@ -62,6 +66,9 @@ class PairsJob(BucketJob):
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> Session:
         return Session(PairsCodec(self.query, self.schema, external_clock=external_clock), state, self.plan)
+
+    def about(self) -> About | None:
+        return about(self.query, self.schema)
 
     def gatherer(self) -> Gatherer:
         return Gatherer(self)
@@ -164,14 +171,36 @@ def _cells(part: Column, buckets: int) -> Column:
     return sf.transform(sf.sequence(sf.lit(0).cast("long"), sf.lit(parts_of(buckets) - 1).cast("long")), cell)
 
 
+def answer_now(
+    query: TopKPairs,
+    schema: pa.Schema,
+    states: Sequence[bytes],
+    k: int | None,
+    size: Span | None,
+    *,
+    external_clock: bool,
+) -> pa.Table:
+    """The best pairs right now, from the snapshots of the cells."""
+    codecs = [PairsCodec(query, schema, external_clock=external_clock) for _ in states]
+    answers = answers_now(codecs[0], [Session(*each) for each in zip(codecs, states, strict=True)], k, size)
+    added = [name for name in schema.names if name.startswith(PREFIX)]
+    return best_of_cells(answers, query, added, query.k if k is None else k) if added else answers
+
+
 def merger(job: PairsJob, query: TopKPairs) -> Merge:
     """The best k of the cells' answers about each window, with the columns that the user knows."""
-    k, shown = query.k, [name for name in job.output.names if name[2:] not in job.added]
+    added = job.added
+
+    def merge(answers: pa.Table) -> pa.Table:
+        return best_of_cells(answers, query, added, query.k)
+
+    return merge
+
+
+def best_of_cells(answers: pa.Table, query: TopKPairs, added: Sequence[str], k: int) -> pa.Table:
+    """The best k of what the cells say of each window, without the columns that were added to rows."""
     recent = [f"{side}_{name}" for side in "ab" for name in (query.window.on, query.window.order, ROW) if name]
     keys = [("score", "ascending" if query.ascending else "descending")]
     keys += [(name, "descending") for name in recent]
-
-    def merge(answers: pa.Table) -> pa.Table:
-        return best_of_parts(answers, keys, k).select(shown)
-
-    return merge
+    shown = [name for name in answers.column_names if name[2:] not in added]
+    return best_of_parts(answers, keys, k).select(shown)

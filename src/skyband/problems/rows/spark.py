@@ -9,6 +9,7 @@ together and in order. And in a window that slides with each arrival, every row 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import NumericType
 
 from skyband import expressions
+from skyband.core.about import About, about
 from skyband.core.distribution import by_pane
 from skyband.core.emit import gives_windows
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
+from skyband.engines.spark.answering import answers_now
 from skyband.engines.spark.bucket_job import (
     BucketJob,
     arrow_schema,
@@ -48,6 +51,7 @@ from skyband.problems.rows.planning import plan, specify
 from skyband.problems.rows.problem import PROBLEM
 from skyband.problems.rows.query import TopK
 from skyband.problems.rows.spark_candidates import GROUP, SCORE, CandidateGatherer, KeyedGatherer, group_key, weight
+from skyband.windows import Span
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,9 @@ class TopKJob(BucketJob):
 
     def open(self, bucket: int, state: bytes | None = None, *, external_clock: bool = False) -> Session:
         return Session(RowsCodec(self.query, self.schema, external_clock=external_clock), state, self.plan)
+
+    def about(self) -> About | None:
+        return about(self.query, self.schema)
 
     def gatherer(self) -> Gatherer:
         return KeyedGatherer(self) if isinstance(self.query.by, tuple) else CandidateGatherer(self)
@@ -130,6 +137,14 @@ def jvm_sieve(df: DataFrame, job: TopKJob, score: Column | None) -> JvmSieve | s
     time_type, score_type = df.schema[str(query.window.on)].dataType, df.select(score).schema[0].dataType
     sieve = sieve_of(job.ticks, time_type, score_type, query.k, ascending=query.ascending)
     return sieve or "in Python, since k or the window is too large for the JVM's"
+
+
+def answer_now(
+    query: TopK, schema: pa.Schema, states: Sequence[bytes], k: int | None, size: Span | None, *, external_clock: bool
+) -> pa.Table:
+    """The ranking right now, from the snapshots of the buckets. A group is in one of them."""
+    codecs = [RowsCodec(query, schema, external_clock=external_clock) for _ in states]
+    return answers_now(codecs[0], [Session(*each) for each in zip(codecs, states, strict=True)], k, size)
 
 
 def explain_sieve(df: DataFrame, query: TopK) -> str | None:

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from skyband.core.about import About, about
 from skyband.core.emit import gives_windows
 from skyband.core.query import replace_unchecked
 from skyband.engines.spark.bucket_job import (
@@ -59,6 +60,7 @@ from skyband.problems.subscriptions.spark_routing import (
     sifted,
 )
 from skyband.problems.subscriptions.spark_sifting import Panes, panes_of
+from skyband.windows import Span
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,9 @@ class SubscriptionJob(BucketJob):
             SubscriptionsCodec(query, self.schema, external_clock=external_clock), state, self.plan
         )
 
+    def about(self) -> About | None:
+        return about(self.query, self.schema)
+
     def gatherer(self) -> Gatherer:
         return QueriesGatherer(self)
 
@@ -99,6 +104,21 @@ class SubscriptionJob(BucketJob):
         if self.homes is None:
             session.forget_rows()
         return pa.concat_tables(known)
+
+
+def answer_now(
+    query: TopKForEach,
+    schema: pa.Schema,
+    states: Sequence[bytes],
+    k: int | None,
+    size: Span | None,
+    *,
+    external_clock: bool,
+) -> pa.Table:
+    """The ranking of each query right now, from the snapshots of the buckets. A query is in one of them."""
+    codecs = [SubscriptionsCodec(query, schema, external_clock=external_clock) for _ in states]
+    sessions = [SubscriptionsSession(*each) for each in zip(codecs, states, strict=True)]
+    return pa.concat_tables([session.top(k, size) for session in sessions])
 
 
 def queries_of(df: DataFrame) -> tuple[pa.Table, DataFrame | None]:

@@ -59,6 +59,11 @@ class RowDriver(Driver[Answer]):
             self.restore(before)
             raise
 
+    @property
+    def latest(self) -> int:
+        """The largest time so far."""
+        return int(self._windows.now)
+
     def top(self, k: int, size: int | None) -> Answer:
         before = self.next_close() if size is None else None
         spans = self._windows.spans(np.array([NEXT_WINDOW if size is None else size]), 1, self.next_close)

@@ -64,6 +64,11 @@ class RowDriver(Driver[Answer]):
         held = self._ask()
         return held.best_of_many(k, self._spans(held.codes, size))
 
+    @property
+    def latest(self) -> int:
+        """The largest time so far."""
+        return int(self._windows.now)
+
     def rescore(self, change: Change) -> None:
         self.restore(rescored(self.state(), change))
 

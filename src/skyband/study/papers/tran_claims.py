@@ -97,7 +97,7 @@ TRENDS: Final = {
     ),
     "rate": (
         *(
-            Claim(f"{name} grows with the rate.", grows(name, measure=MEASURED, at_least=1.2))
+            Claim(f"{name} grows with the rate.", grows(name, measure=MEASURED, at_least=1.05))
             for name in ("LAP", "EAP10", "EAP01", "EAP11")
         ),
         Claim("EAP01 grows less than LAP and EAP10.", grows_by_less("EAP01", ("LAP", "EAP10"), measure=MEASURED)),

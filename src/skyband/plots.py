@@ -52,11 +52,11 @@ def ranks(answer: Any, by: str | None = None, *, ax: Axes | None = None) -> Axes
     >>> len(plots.ranks(best).lines)
     2
     """
+    table = _windows(answer)
+    name = _named_by(table, by)
     ax = _axes(ax)
     from matplotlib.ticker import MaxNLocator
 
-    table = _windows(answer)
-    name = _named_by(table, by)
     ends = _in_order(table)
     place = {end: number for number, end in enumerate(ends)}
     listed: dict[Any, list[float]] = {}

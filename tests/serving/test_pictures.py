@@ -185,3 +185,17 @@ def test_every_problem_has_a_picture_of_a_statement_that_runs() -> None:
     finally:
         workshop.close()
     assert forms == {"rows": "dots", "pairs": "pairs", "across": "lanes", "subscriptions": "lanes", "joins": "lanes"}
+
+
+def test_pairs_of_groups_have_no_picture_and_hold_pairs_of_one_group_each() -> None:
+    schema = pa.schema({"side": pa.string(), "x": pa.float64()})
+    session = sb.TopKPairs(k=1, by="a.x + b.x", per="side", window=sb.sliding(3)).open(schema)
+    rows = pa.table({"side": list("lrlrlr"), "x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}, schema=schema)
+    with session.serve() as server:
+        session.push(rows)
+        assert ask(server, "/queries/query").json["picture"] is None
+        assert ask(server, "/queries/query/picture").status == 404
+    held = session._operator.pairs_held()
+    assert len(held)
+    assert (held["a_position"] % 2 == held["b_position"] % 2).all(), "both rows are of one side"
+    assert set(held["b_position"].tolist()) <= set(session.held().tolist())

@@ -29,7 +29,7 @@ def remembering(connections: Connections) -> type[asyncio.Protocol]:
     class Remembering(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         """Knows its connection as long as it is open."""
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        def connection_made(self, transport: asyncio.Transport) -> None:
             connections[transport.get_extra_info("peername")] = transport
             super().connection_made(transport)
 

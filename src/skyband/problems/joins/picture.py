@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from skyband.core.session import Session
 from skyband.errors import SkybandError
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import BoundInput
-from skyband.problems.joins.query import StreamInput
+from skyband.problems.joins.query import JoinAggregate, StreamInput
 from skyband.windows import Window
 
 _MOST_TRACKS: Final = 10  # groups that have a track of their own
@@ -57,7 +57,7 @@ class JoinsPicture(Picture):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._query: Any = session.query
+        self._query = cast(JoinAggregate, session.query)
         self._codec: JoinsCodec = session._codec  # type: ignore[assignment]
         self._bound = self._codec._bound
         self._columns = [name for _, _, name in self._bound.groups]

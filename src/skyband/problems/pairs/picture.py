@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from skyband.core.session import Session
 from skyband.problems.pairs.codec import PairsCodec
 from skyband.problems.pairs.columns import score_column
 from skyband.problems.pairs.operator import PAIR, Answer, Pairs, best_first
+from skyband.problems.pairs.query import TopKPairs
 
 _MOST_OTHERS: Final = 400  # pairs that are not held, in a picture
 _MOST_LISTED: Final = 25
@@ -48,7 +49,7 @@ class PairsPicture(Picture):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._query: Any = session.query
+        self._query = cast(TopKPairs, session.query)
         self._codec: PairsCodec = session._codec  # type: ignore[assignment]
         self._by = readable(self._query.by if isinstance(self._query.by, str) else self._codec._score.text)
         self.seen = SeenRows(plain_schema(session.schema), self._query.window, held=lambda: session._operator.held())

@@ -84,7 +84,9 @@ class Pairs(OneWindowProblem[TopKPairs]):
             how = f"over buckets by {', '.join(query.same)}, merged for each window"
         return merged_by_window(ticks_of(query.window), query.emit, how)
 
-    def picture(self, session: Session) -> Picture:
+    def picture(self, session: Session) -> Picture | None:
+        if session.query.per:  # type: ignore[attr-defined]
+            return None  # each group has a ranking, and a window of arrivals, of its own
         from skyband.problems.pairs.picture import PairsPicture  # deferred: few look on
 
         return PairsPicture(session)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ from skyband.core.query import replace_unchecked
 from skyband.core.seen import Row, SeenRows
 from skyband.core.session import Session
 from skyband.problems.subscriptions.codec import SubscriptionsCodec
+from skyband.problems.subscriptions.query import TopKForEach
 from skyband.windows import sliding
 
 _MOST_LANES: Final = 11  # queries that are drawn
@@ -53,7 +54,7 @@ class SubscriptionsPicture(Picture):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._query: Any = session.query
+        self._query = cast(TopKForEach, session.query)
         self._codec: SubscriptionsCodec = session._codec  # type: ignore[assignment]
         self._by = readable(self._query.by)
         self.seen = SeenRows(plain_schema(session.schema), self._query.window, held=lambda: session._operator.held())
@@ -119,7 +120,7 @@ class SubscriptionsPicture(Picture):
             return None
         key = self._codec.keys.slice(group, 1).to_pylist()[0]
         asked = self._parameters(key)
-        facts = [["query", _named(key)]]
+        facts: list[list[Any]] = [["query", _named(key)]]
         facts += [[f"q.{name}", value] for name, value in (asked or {}).items() if name not in key]
         others = [_named(self._codec.keys.slice(each, 1).to_pylist()[0]) for each in shown_by if each != group]
         if others:

@@ -77,6 +77,15 @@ SELECT MAX(price) AS high, window_end FROM HOP(DATA => TABLE trades, TIMECOL => 
 -- Spark's window() in GROUP BY.
 SELECT window.start, window.end AS until, symbol, COUNT(*) AS n FROM trades GROUP BY symbol, window(ts, '20 minutes', '10 minutes')
 
+-- Windows that grow until they begin anew, and windows that end with a pause.
+SELECT window_start, window_end, symbol, COUNT(*) AS n FROM CUMULATE(trades, ts, INTERVAL '10 MINUTES', INTERVAL '30 MINUTES') GROUP BY window_start, window_end, symbol
+
+SELECT window_start, window_end, seq, price FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY price DESC) AS rn FROM CUMULATE(trades, t, 5, 20)) WHERE rn <= 2
+
+SELECT symbol, window_start, window_end, COUNT(*) AS n FROM SESSION(TABLE trades PARTITION BY symbol, DESCRIPTOR(ts), INTERVAL '3' MINUTES) GROUP BY symbol, window_start, window_end
+
+SELECT session_window.start, session_window.end, venue, SUM(price) AS paid FROM trades WHERE price > 5 GROUP BY session_window(t, 2), venue
+
 -- The first rows of each window, or of each window and group.
 SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY price DESC) AS rn FROM TUMBLE(trades, ts, INTERVAL 10 MINUTES)) WHERE rn <= 3
 
@@ -86,6 +95,14 @@ SELECT symbol, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_end ORDE
 SELECT window_start, window_end, symbol, price FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
 SELECT symbol, window_end - INTERVAL 1 MINUTE AS newest, COUNT(*) AS n FROM trades [WINDOW 20 MINUTES EVERY 10 MINUTES] GROUP BY symbol ORDER BY window_end, n DESC, symbol
+
+-- # Aggregates beside rows and groups
+
+-- Of all rows of the window that have the same symbol.
+SELECT seq, price - AVG(price) OVER (PARTITION BY symbol) AS above FROM trades [WINDOW 20 EVERY 10 ON t] QUALIFY COUNT(*) OVER (PARTITION BY symbol) > 2
+
+-- What each group is of all.
+SELECT symbol, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol ORDER BY share DESC, symbol LIMIT 2
 
 -- # The best rows
 

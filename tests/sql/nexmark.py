@@ -43,6 +43,11 @@ _HIGHEST: Final = (
     f"SELECT {{}}a.id, a.seller, b.price, b.date_time {_WITHIN} QUALIFY ROW_NUMBER() OVER (PARTITION BY a.id ORDER BY "
     "b.price DESC, b.date_time) = 1"
 )
+_BOTH: Final = (
+    "(SELECT id, seller, 1 AS listed, NULL AS bidder, NULL AS price, date_time FROM auction UNION ALL "
+    "SELECT auction, NULL, 0, bidder, price, date_time FROM bid) AS both"
+)
+_SESSION_OF: Final = "(PARTITION BY bidder ORDER BY date_time)"
 _NOW: Final = "WINDOW [UNTIL NOW EVERY 1 MINUTE ON date_time]"
 
 ASKED: Final = {
@@ -119,6 +124,14 @@ ASKED: Final = {
         "SELECT auction, DATE_FORMAT(date_time, 'yyyy-MM-dd') AS day, DATE_FORMAT(date_time, 'HH:mm') AS hm FROM bid",
         "SELECT auction, strftime(date_time, '%Y-%m-%d'), strftime(date_time, '%H:%M') FROM bid",
     ),
+    "q11": Asked(
+        "how many bids of each bidder came without a pause of more than 10 seconds",
+        "SELECT bidder, COUNT(*) AS bids, window_start, window_end FROM SESSION(TABLE bid PARTITION BY bidder, "
+        "DESCRIPTOR(date_time), INTERVAL 10 SECONDS) GROUP BY bidder, window_start, window_end",
+        "SELECT bidder, COUNT(*), MIN(date_time), MAX(date_time) + INTERVAL 10 SECONDS FROM (SELECT *, SUM(first) OVER "
+        f"{_SESSION_OF} AS session FROM (SELECT *, CASE WHEN date_time - LAG(date_time) OVER {_SESSION_OF} <= INTERVAL "
+        "10 SECONDS THEN 0 ELSE 1 END AS first FROM bid)) GROUP BY bidder, session",
+    ),
     "q13": Asked(
         "bids with what a table says of their auctions",
         "SELECT b.auction, b.bidder, b.price, b.date_time, s.value FROM bid AS b JOIN side AS s ON b.auction = s.key",
@@ -176,9 +189,54 @@ ASKED: Final = {
         "SELECT auction, SPLIT_PART(url, '/', 4) AS dir1, SPLIT_PART(url, '/', 5) AS dir2 FROM bid",
         "SELECT auction, SPLIT_PART(url, '/', 4), SPLIT_PART(url, '/', 5) FROM bid",
     ),
+    "q101": Asked(
+        "auctions with the highest bid of each, if there is one",
+        f"SELECT window_end, id, MAX(seller) AS seller, MAX(price) AS highest FROM {_BOTH} GROUP BY id "
+        f"HAVING MAX(listed) = 1 {_NOW}",
+        "SELECT a.id, a.seller, b.highest FROM auction a LEFT JOIN (SELECT auction, MAX(price) AS highest FROM bid "
+        "GROUP BY auction) b ON a.id = b.auction",
+        last_window=True,
+    ),
+    "q102": Asked(
+        "auctions with at least as many bids as the mean auction that has any",
+        "SELECT window_end, id, seller, n FROM (SELECT id, MAX(seller) AS seller, MAX(listed) AS listed, COUNT(bidder) "
+        f"AS n FROM {_BOTH} GROUP BY id) QUALIFY listed = 1 AND n > 0 AND n >= SUM(n) OVER () / "
+        f"COUNT(NULLIF(n, 0)) OVER () {_NOW}",
+        "SELECT a.id, a.seller, COUNT(b.auction) FROM auction a JOIN bid b ON a.id = b.auction GROUP BY a.id, a.seller "
+        "HAVING COUNT(b.auction) >= (SELECT COUNT(*) / COUNT(DISTINCT auction) FROM bid)",
+        last_window=True,
+    ),
+    "q103": Asked(
+        "auctions with at least 20 bids",
+        "SELECT window_end, a.id, a.seller FROM auction a JOIN bid b ON a.id = b.auction GROUP BY a.id, a.seller "
+        f"HAVING COUNT(*) >= 20 {_NOW}",
+        "SELECT id, seller FROM auction WHERE id IN (SELECT auction FROM bid GROUP BY auction HAVING COUNT(*) >= 20)",
+        last_window=True,
+    ),
+    "q104": Asked(
+        "auctions without bids, or with at least 20",
+        f"SELECT window_end, id, MAX(seller) AS seller FROM {_BOTH} GROUP BY id HAVING MAX(listed) = 1 AND "
+        f"(COUNT(bidder) = 0 OR COUNT(bidder) >= 20) {_NOW}",
+        "SELECT id, seller FROM auction WHERE id NOT IN (SELECT auction FROM bid GROUP BY auction HAVING COUNT(*) < "
+        "20)",
+        last_window=True,
+    ),
+    "q105": Asked(
+        "the 1,000 auctions with most bids",
+        "SELECT window_end, a.id, a.seller, COUNT(b.auction) AS bids FROM auction a JOIN bid b ON a.id = b.auction "
+        f"GROUP BY a.id, a.seller ORDER BY bids DESC LIMIT 1000 {_NOW}",
+        "SELECT a.id, a.seller, COUNT(b.auction) AS bids FROM auction a JOIN bid b ON a.id = b.auction "
+        "GROUP BY a.id, a.seller ORDER BY bids DESC LIMIT 1000",
+        last_window=True,
+    ),
+    "q106": Asked(
+        "the lowest, over all auctions, of the highest bid that came within each",
+        f"SELECT window_end, MIN(final) AS m FROM (SELECT MAX(b.price) AS final, a.id {_WITHIN} GROUP BY a.id) {_NOW}",
+        f"SELECT MIN(final) FROM (SELECT MAX(b.price) AS final, a.id {_WITHIN} GROUP BY a.id)",
+        last_window=True,
+    ),
 }
 
 CANNOT: Final = {
-    "q11": "sessions: windows that end with a pause",
     "q12": "windows of the time at which rows are processed; windows here measure a column",
 }

@@ -30,9 +30,29 @@ MENDED = {
         "ORDER BY |a.price - b.price| LIMIT 3"
     ),
     "Leave one of the windows out.": "SELECT COUNT(*) AS n FROM trades WINDOW [20 EVERY 5 ON t]",
-    "Possible: ROW_NUMBER(), RANK() and DENSE_RANK(). For aggregates, write GROUP BY.": (
-        f"SELECT symbol, AVG(price) AS mean {T} GROUP BY symbol"
+    "Possible: ROW_NUMBER(), RANK(), DENSE_RANK(), and COUNT, SUM, AVG, MIN and MAX, as in SUM(price) OVER "
+    "(PARTITION BY symbol).": f"SELECT symbol, SUM(price) OVER (PARTITION BY symbol) AS paid {T}",
+    "Leave the frame out: SUM(price) OVER (PARTITION BY symbol).": (
+        f"SELECT symbol, SUM(price) OVER (PARTITION BY symbol) AS paid {T}"
     ),
+    "Leave ORDER BY out: SUM(price) OVER (PARTITION BY symbol) is of all rows of the window.": (
+        f"SELECT symbol, SUM(price) OVER (PARTITION BY symbol) AS paid {T}"
+    ),
+    "QUALIFY comes after it: QUALIFY price > AVG(price) OVER (PARTITION BY symbol).": (
+        f"SELECT symbol {T} QUALIFY price > AVG(price) OVER (PARTITION BY symbol)"
+    ),
+    "Leave it out here.": f"SELECT a.seq {PAIRS.format('a.price')}",
+    "Write the value itself.": f"SELECT seq {T} WHERE symbol = 'a' {TOP}",
+    "A join takes TUMBLE and HOP, or windows such as FROM bid [WINDOW 1 HOUR EVERY 1 MINUTE].": (
+        "SELECT COUNT(*) FROM bid [WINDOW 1 HOUR EVERY 1 MINUTE] JOIN auction USING (auctionID)"
+    ),
+    "Name it in FROM: (SELECT *, price % 2 AS odd FROM bid) GROUP BY session_window(ts, '1 hour'), odd.": (
+        "SELECT COUNT(*) FROM (SELECT *, price % 2 AS odd FROM bid) GROUP BY session_window(ts, '1 hour'), odd"
+    ),
+    "Write FROM CUMULATE(bid, ts, INTERVAL 2 SECONDS, INTERVAL 10 SECONDS).": (
+        "SELECT COUNT(*) FROM CUMULATE(bid, ts, INTERVAL 2 SECONDS, INTERVAL 10 SECONDS) GROUP BY window_end"
+    ),
+    "Leave PARTITION BY out here.": "SELECT COUNT(*) FROM TUMBLE(trades, t, 5) GROUP BY window_end",
     "Rename one of them.": (
         f"WITH r AS (SELECT * FROM trades), s AS (SELECT * FROM r) SELECT * FROM s [WINDOW 10 EVERY 5 ON t] {TOP}"
     ),
@@ -107,7 +127,7 @@ MENDED = {
     "Add one such as a.id = b.id.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] ON a.auctionID = b.auctionID"),
     "Possible: JOIN … ON, JOIN … USING, FULL JOIN … USING of streams, and LEFT, LEFT SEMI and LEFT ANTI JOIN of a "
     "stream with a table.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"),
-    "Possible: a stream with a table, which has no window. To join streams, write JOIN with GROUP BY, or FULL JOIN … "
+    "Possible: a stream with a table, which has no window. To join windows of streams, write JOIN, or FULL JOIN … "
     "USING.": JOIN.format(" LEFT JOIN bid b USING (auctionID)"),
     "Possible: equal columns of both, as in ON t.id = p.id, and conditions on columns of bid; all joined by AND.": (
         JOIN.format(" LEFT SEMI JOIN bid ON a.auctionID = bid.auctionID AND bid.price > 3")

@@ -48,7 +48,8 @@ def rows(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def test_every_question_of_the_suite_is_listed() -> None:
-    assert sorted([*ASKED, *CANNOT], key=lambda name: int(name[1:])) == [f"q{number}" for number in range(23)]
+    numbers = [*range(23), *range(101, 107)]
+    assert sorted([*ASKED, *CANNOT], key=lambda name: int(name[1:])) == [f"q{number}" for number in numbers]
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -87,7 +88,7 @@ def test_plain_rows_come_as_they_were_given() -> None:
         ("SELECT price FROM bid LIMIT 3", "There is no ORDER BY"),
         ("SELECT price FROM bid EMIT CHANGES", "There is no ORDER BY"),
         ("SELECT price, PRICE FROM bid", "Two columns of 'the answer' are called 'PRICE'"),
-        ("SELECT SUM(price) OVER () FROM bid", "OVER is not supported"),
+        ("SELECT SUM(price) OVER () FROM bid", "No input has a window"),
         ("SELECT price FROM bid WHERE prise > 3", "Did you mean 'price'"),
         ("SELECT price FROM bid UNION SELECT price FROM bid", "UNION drops duplicates"),
     ],

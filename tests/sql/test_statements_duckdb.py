@@ -17,6 +17,16 @@ import skyband as sb
 SIZE = 10
 WINDOWED = f"(SELECT *, (t // {SIZE} + 1) * {SIZE} AS w FROM {{}}) AS r"
 SLIDE = SIZE // 2
+GROWING = (
+    f"(SELECT *, t // {SIZE} * {SIZE} AS ws, ws + s AS w FROM {{}}, (VALUES ({SLIDE}), ({SIZE})) AS shifts(s) "
+    f"WHERE t // {SIZE} * {SIZE} + s > t) AS r"
+)
+GAP = 3  # between the rows of a session, at most; {{per}} says whose sessions they are
+SESSIONS = (
+    f"(SELECT *, MIN(t) OVER one AS ws, MAX(t) OVER one + {GAP} AS w FROM (SELECT *, SUM(first) OVER ({{per}} ORDER BY "
+    f"t) AS session FROM (SELECT *, CAST(t - LAG(t) OVER ({{per}} ORDER BY t) <= {GAP} IS NOT TRUE AS INT) AS first "
+    "FROM {{}})) WINDOW one AS ({with_session} session)) AS r"
+)
 SLIDING = f"(SELECT *, (t // {SLIDE} + 1) * {SLIDE} + s AS w FROM {{}}, (VALUES (0), ({SLIDE})) AS shifts(s)) AS r"
 
 
@@ -87,7 +97,8 @@ class Statements:
         self._chance = chance
 
     def one(self) -> Pair:
-        ours, theirs = self._chance.choice([self._ranked, self._ranked, self._grouped])()
+        ways = [self._ranked, self._ranked, self._grouped, self._over, self._carried]
+        ours, theirs = self._chance.choice(ways)()
         ours = _TEXT.sub(lambda found: self._written(found[1]), ours)
         ours = _NAME.sub(lambda found: f"`{self._cased(found[1]).replace('`', '``')}`", ours)
         theirs = _TEXT.sub(lambda found: "'" + found[1].replace("'", "''") + "'", theirs)
@@ -274,6 +285,88 @@ class Statements:
             ours = f"SELECT * FROM ({ours}) WHERE {chosen}"
             theirs = f"SELECT * FROM ({theirs}) WHERE {chosen.replace('window_end', 'w')}"
         return Pair(front + ours, front + theirs)
+
+    def _aggregate(self) -> str:
+        some = self._of("SUM({})", "COUNT({})", "MIN({})", "MAX({})", "AVG({})", "COUNT(DISTINCT {})", "COUNT(*)")
+        filtered = "" if "DISTINCT" in some else self._of("", "", " FILTER (WHERE half)", " FILTER (WHERE g <> 'a')")
+        return some.format(self._number()) + filtered
+
+    def _over(self) -> Pair:
+        """Aggregates beside the rows, or the groups, that they are of."""
+        (front, source), where = self._source(), self._where()
+        window, windowed = self._window()
+        bound, per, input_ = self._bound(window), self._of("", "", "g", "half", "id % 3"), window.format(source)
+        parts = ", ".join(part for part in self._chance.sample([bound, per], 2) if part)
+        ours, theirs = (f"({f'PARTITION BY {by}' if by else ''})" for by in (parts, f"w{', ' * bool(per)}{per}"))
+        if self._chance.random() < 0.3:
+            some, key = (
+                self._of("SUM(COUNT(*))", "MAX(SUM(i))", "COUNT(MIN(x))", "AVG(COUNT(x))"),
+                self._of("g", "half"),
+            )
+            listed = f"{key} AS k, COUNT(*) AS n, {some} OVER"
+            bounds = ", ".join(part for part in (bound, key) if part)
+            ours = f"({f'PARTITION BY {bound}' if bound else ''})"
+            kept = self._of("", f" QUALIFY COUNT(*) >= {some} OVER {{}}", " HAVING COUNT(*) > 1")
+            return Pair(
+                f"{front}SELECT window_end, {listed} {ours} AS a FROM {input_} {where}GROUP BY {bounds}"
+                + kept.format(ours),
+                f"{front}SELECT w, {listed} (PARTITION BY w) AS a FROM {windowed.format(source)} {where}"
+                f"GROUP BY w, {key}{kept.format('(PARTITION BY w)')}",
+            )
+        some, shown = self._aggregate(), self._number()
+        listed = f"id, {self._of('', f'{shown} - ')}{some} OVER"
+        kept = self._of(
+            "", "", f"QUALIFY {shown} >= {some} OVER {{}}", f"QUALIFY {some} OVER {{}} IS NOT NULL AND i > 0"
+        )
+        return Pair(
+            f"{front}SELECT window_end, {listed} {ours} AS a FROM {input_} {where}{kept.format(ours)}",
+            f"{front}SELECT w, {listed} {theirs} AS a FROM {windowed.format(source)} {where}{kept.format(theirs)}",
+        )
+
+    def _carried(self) -> Pair:
+        """Windows that grow, and windows that end with a pause."""
+        (front, source), where, per = self._source(), self._where(), self._of("", "g", "half")
+        by = f"PARTITION BY {per}" if per else ""
+        sessions = SESSIONS.format(per=by, with_session=f"{by}," if per else "PARTITION BY")
+        window, windowed = self._chance.choice(
+            [
+                (f"CUMULATE({{}}, t, {SLIDE}, {SIZE}) AS r", GROWING),
+                (f"SESSION({{}} {by}, t, {GAP}) AS r", sessions),
+            ]
+        )
+        input_, rows = window.format(source), windowed.format(source)
+        bounds, some = self._of("window_start, window_end", "WINDOW_END, window_start"), self._aggregate()
+        way = self._of("group", "rank", "over")
+        if way == "group":
+            key = self._of("g", "half", "id % 2")
+            lists, having = f"{key} AS k, COUNT(*) AS n, {some} AS a", self._of("", " HAVING COUNT(*) > 1")
+            if window.startswith("SESSION") and (per or key) == key and key != "id % 2" and self._chance.random() < 0.5:
+                grouped = f"FROM {source} AS r {where}GROUP BY session_window(t, {GAP}), {key}"
+                ours = f"SELECT session_window.start, session_window.end, {lists} {grouped}{having}"
+                by = f"PARTITION BY {key}"
+                filtered = f"(SELECT * FROM {source} AS r {where})"
+                rows, where = SESSIONS.format(per=by, with_session=f"{by},").format(filtered), ""
+            else:
+                ours = f"SELECT window_start, window_end, {lists} FROM {input_} {where}GROUP BY {bounds}, {key}{having}"
+            return Pair(front + ours, f"{front}SELECT ws, w, {lists} FROM {rows} {where}GROUP BY ws, w, {key}{having}")
+        if way == "over":
+            listed, apart = f"id, {some} OVER (PARTITION BY", "ws, w"
+            if self._chance.random() < 0.5:
+                bounds, apart = "window_end", "w"  # at which several sessions may end
+            return Pair(
+                f"{front}SELECT window_start, window_end, {listed} {bounds}) AS a FROM {input_} {where}",
+                f"{front}SELECT ws, w, {listed} {apart}) AS a FROM {rows} {where}",
+            )
+        shown, order, k = self._number(), self._number(), self._chance.randint(1, 3)
+        inner = f"SELECT *, {shown} AS v, ROW_NUMBER() OVER (PARTITION BY {bounds}, id % 2 ORDER BY {order}) AS rn"
+        theirs = (
+            f"SELECT *, {shown} AS v, ROW_NUMBER() OVER (PARTITION BY ws, w, id % 2 ORDER BY {order}, t DESC) AS rn"
+        )
+        met = f"({where.removeprefix('WHERE ') or 'TRUE'}) AND ({order}) IS NOT NULL"
+        return Pair(
+            f"{front}SELECT window_start, window_end, id, v FROM ({inner} FROM {input_} {where}) WHERE rn <= {k}",
+            f"{front}SELECT ws, w, id, v FROM ({theirs} FROM {rows} WHERE {met}) WHERE rn <= {k}",
+        )
 
 
 def found(answer: pa.Table) -> list[tuple[Any, ...]]:

@@ -138,19 +138,14 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
             "ORDER BY window_end",
         ),
         (
-            "SELECT 1 FROM TABLE(CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND))",
-            "CUMULATE is not supported",
-            "FROM bid [WINDOW UNTIL NOW EVERY 2 SECOND ON ts]",
+            "SELECT COUNT(*) FROM CUMULATE(bid, ts, INTERVAL '2' SECOND, INTERVAL '10' SECOND) GROUP BY window_start",
+            "GROUP BY does not separate the windows of CUMULATE",
+            "GROUP BY window_start, window_end",
         ),
         (
             "SELECT COUNT(*) FROM TABLE(SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '5' SECOND))",
-            "Session windows are not supported",
-            "FROM bid [WINDOW 5 SECOND ON ts]",
-        ),
-        (
-            "SELECT COUNT(*) FROM bid GROUP BY session_window(ts, '5 seconds')",
-            "Session windows are not supported",
-            "FROM bid [WINDOW 5 SECONDS ON ts]",
+            "Nothing separates the windows of SESSION",
+            "GROUP BY window_start, window_end",
         ),
         (f"SELECT COUNT(*) {TUMBLED[:-1]}, INTERVAL 1 SECOND) GROUP BY window_end", "there is no offset", ""),
         (
@@ -257,3 +252,63 @@ def test_the_advice_works() -> None:
     ranked = f"SELECT * {TUMBLED} QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY price DESC) <= 10"
     assert len(rows(ranked)) == 5
     assert rows(f"SELECT auction, COUNT(*) AS n {TUMBLED} GROUP BY auction, window_end ORDER BY window_end, n DESC")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        (
+            "SELECT window_start, window_end, auction, COUNT(*) FROM TABLE(SESSION(TABLE bid PARTITION BY auction, "
+            "DESCRIPTOR(ts), INTERVAL '6' SECOND)) GROUP BY window_start, window_end, auction"
+        ),
+        (
+            "SELECT session_window.start, session_window.end, auction, COUNT(*) FROM bid "
+            "GROUP BY auction, session_window(ts, '6 seconds')"
+        ),
+        (
+            "SELECT SESSION_START(ts, INTERVAL 6 SECONDS), SESSION_END(ts, INTERVAL 6 SECONDS), auction, COUNT(*) "
+            "FROM bid GROUP BY SESSION(ts, INTERVAL 6 SECONDS), auction"
+        ),
+    ],
+)
+def test_a_session_goes_on_until_there_is_a_pause(statement: str) -> None:
+    table = BIDS.set_column(0, "ts", pa.array([START + timedelta(seconds=s) for s in (0, 4, 8, 12, 13, 21)]))
+    found = sb.sql(statement, bid=table).to_pylist()
+    told = [tuple(v.strftime("%M:%S") if isinstance(v, datetime) else v for v in row.values()) for row in found]
+    assert told == [
+        *(("00:00", "00:06", 1, 1), ("00:04", "00:10", 2, 1), ("00:08", "00:18", 1, 2)),
+        *(("00:13", "00:19", 2, 1), ("00:21", "00:27", 2, 1)),
+    ]
+
+
+COUNTED = (
+    "SELECT g, window_start, window_end, COUNT(*) AS n FROM SESSION(r PARTITION BY g, t, 4) "
+    "GROUP BY g, window_start, window_end"
+)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_sessions_of_a_stream_are_those_of_the_table(size: int) -> None:
+    times = [0, 3, 2, 9, 8, 13, 30, 27, 31, None, 60]  # some out of order, and none of them late
+    table = pa.table({"t": pa.array(times, pa.int64()), "g": list("ababaabbaab")})
+    whole = sb.sql(COUNTED, r=table).to_pylist()
+    stream = sb.sql(COUNTED, r=table.to_reader(max_chunksize=size)).read_all().to_pylist()
+    assert stream == whole
+    assert sum(row["n"] for row in whole) == 10
+
+
+def test_a_row_is_late_whose_session_would_have_ended() -> None:
+    batches = [pa.record_batch({"t": [t], "g": ["a"]}) for t in (0, 3, 20, 17, 2, 40)]
+    with pytest.warns(sb.LateRows, match="1 rows came after their sessions"):
+        found = sb.sql(COUNTED, r=iter(batches)).read_all()
+    assert [tuple(row.values())[1:] for row in found.to_pylist()] == [(0, 7, 2), (17, 24, 2), (40, 44, 1)]
+
+
+def test_windows_that_grow_begin_anew() -> None:
+    grown = (
+        "SELECT window_start, window_end, COUNT(*) AS n FROM CUMULATE(r, t, 5, 10) GROUP BY window_start, window_end"
+    )
+    table = pa.table({"t": [-1, 0, 4, 5, 12]})
+    assert [tuple(row.values()) for row in sb.sql(grown, r=table).to_pylist()] == [
+        *((-10, 0, 1), (0, 5, 2), (0, 10, 3), (10, 15, 1), (10, 20, 1))
+    ]

@@ -24,6 +24,10 @@ def asked(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         )
     if statement.bounds is not None and not problem.takes_bounds:
         statement.refuse("WITH BOUNDS is for scores that come from several streams", None, "Here, leave it out.")
+    if not problem.takes_part_of_answer and (over := statement.over):
+        statement.refuse(
+            "Aggregates OVER are of rows of one input, rows of a join, and groups", over[0], "Leave it out here."
+        )
     if not problem.takes_part_of_answer and (statement.kept or statement.shows_only_what_is_named):
         statement.refuse(
             "An outer query can choose from rankings of one input and of groups only",

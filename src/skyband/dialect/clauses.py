@@ -8,8 +8,10 @@ from typing import Any, Final
 from sqlglot import exp
 
 from skyband.dialect import text as texts
+from skyband.dialect.functions import refuse_call
 from skyband.dialect.nodes import Continuous, Span, Stream, StreamWindow
 from skyband.expressions import grammar as expressions
+from skyband.expressions import row_functions
 
 # The arguments of each kind of node that a reader takes into account: the problems, what they share, or the resolver.
 READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
@@ -41,9 +43,12 @@ READ: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.Fetch: frozenset({"direction", "count", "limit_options"}),
     exp.Window: frozenset({"this", "partition_by", "order", "over"}),
     **dict.fromkeys((exp.Rank, exp.DenseRank), frozenset()),
+    **dict.fromkeys((exp.Sum, exp.Avg, exp.Min, exp.Max), frozenset({"this"})),
+    exp.Count: frozenset({"this", "big_int"}),
 }
 
 RANKS: Final = (exp.RowNumber, exp.Rank, exp.DenseRank)  # what can stand before OVER
+_AGGREGATES: Final = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)  # and what else, if it is of whole groups
 
 _VALUES: Final[
     Mapping[tuple[type[exp.Expr], str], tuple[str, ...]]
@@ -100,9 +105,18 @@ _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
         (kind, "expressions"): (f"{words} is not supported", "Possible: GROUP BY columns or expressions.")
         for kind, words in ((exp.Cube, "CUBE"), (exp.Rollup, "ROLLUP"), (exp.GroupingSets, "GROUPING SETS"))
     },
+    **{
+        (kind, name): (f"{kind.key.upper()} takes one argument", "")
+        for kind in (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count)
+        for name in kind.arg_types
+        if name not in ("this", "big_int")
+    },
     (exp.Group, "grouping_sets"): ("GROUPING SETS is not supported", "Possible: GROUP BY columns or expressions."),
     (exp.Group, "all"): ("GROUP BY ALL is not supported", "Name the columns: GROUP BY symbol."),
-    (exp.Window, "spec"): ("A frame has no meaning for a rank, which counts all rows of the window", ""),
+    (exp.Window, "spec"): (
+        "Frames are not supported: a rank or an aggregate OVER is about all rows of the window",
+        "Leave the frame out: SUM(price) OVER (PARTITION BY symbol).",
+    ),
     (exp.Join, "method"): ("{value} JOIN is not supported", _JOINS),
     (exp.Join, "side"): ("{value} JOIN is not supported", _JOINS),
     (exp.Join, "kind"): ("{value} JOIN is not supported", _JOINS),
@@ -112,13 +126,17 @@ _WHY: Final[Mapping[tuple[type[exp.Expr], str], tuple[str, str]]] = {
 def check_read(text: str, tree: exp.Expr) -> None:
     """Raise at the first part of the statement that nobody reads."""
     for node in tree.walk():
-        if isinstance(node, exp.Window) and not isinstance(node.this, RANKS):
+        if isinstance(node, (exp.Where, exp.Having, exp.Group)) and (window := node.find(exp.Window)) is not None:
+            clause = {exp.Where: "WHERE", exp.Having: "HAVING"}.get(type(node), "GROUP BY")
             texts.refuse(
                 text,
-                f"{texts.word_at(text, node)}(…) OVER is not supported",
-                node,
-                "Possible: ROW_NUMBER(), RANK() and DENSE_RANK(). For aggregates, write GROUP BY.",
+                f"{clause} comes before {texts.word_at(text, window)}(…) OVER, which is not known there",
+                window,
+                "QUALIFY comes after it: QUALIFY price > AVG(price) OVER (PARTITION BY symbol).",
             )
+        if isinstance(node, exp.Window):
+            _check_over(text, node)
+        _check_known(text, node)
         read = READ.get(type(node))
         if read is None:
             continue  # an expression of another kind, which whoever reads the expressions refuses
@@ -127,6 +145,45 @@ def check_read(text: str, tree: exp.Expr) -> None:
                 name not in read or value not in _VALUES.get((type(node), name), (value,))
             ):
                 _refuse(text, node, name, value)
+
+
+_CALLED: Final = frozenset(
+    {
+        *(*READ, *expressions.READ_IN_ROWS, *row_functions.READ, *expressions.REWRITTEN),
+        *(exp.RowNumber, exp.Anonymous, exp.Exists),
+    }
+)
+_ELSEWHERE: Final = (exp.Table, exp.From, exp.Join, exp.Lateral, exp.Subquery)  # with errors of their own
+
+
+def _check_known(text: str, node: exp.Expr) -> None:
+    """Raise at a call of a function that nobody evaluates: written anew, it could become another."""
+    if isinstance(node, (exp.Placeholder, exp.Parameter, exp.SessionParameter)):
+        sign = next((place for place, sign in enumerate(text) if sign in ":?@$"), 0)
+        texts.refuse(text, "A statement has no parameters", sign, "Write the value itself.")
+    is_call = isinstance(node, exp.Func) and not isinstance(node, exp.AggFunc) and type(node) not in _CALLED
+    if is_call and not isinstance(node.parent, (*_ELSEWHERE, exp.Window)):
+        refuse_call(text, texts.word_at(text, node), node)
+
+
+def _check_over(text: str, window: exp.Window) -> None:
+    """Raise if what stands before OVER is neither a rank nor an aggregate of whole groups."""
+    what = window.this.this if isinstance(window.this, exp.Filter) else window.this
+    if not isinstance(what, (*RANKS, *_AGGREGATES)):
+        texts.refuse(
+            text,
+            f"{texts.word_at(text, window)}(…) OVER is not supported",
+            window,
+            "Possible: ROW_NUMBER(), RANK(), DENSE_RANK(), and COUNT, SUM, AVG, MIN and MAX, as in SUM(price) OVER "
+            "(PARTITION BY symbol).",
+        )
+    if isinstance(what, _AGGREGATES) and (order := window.args.get("order")) is not None:
+        texts.refuse(
+            text,
+            f"{texts.word_at(text, window)}(…) OVER (ORDER BY …) would be of the rows so far, which is not supported",
+            order.expressions[0],
+            "Leave ORDER BY out: SUM(price) OVER (PARTITION BY symbol) is of all rows of the window.",
+        )
 
 
 def _refuse(text: str, node: exp.Expr, name: str, value: Any) -> None:

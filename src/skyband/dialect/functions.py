@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
-from skyband.expressions import functions
+from skyband.dialect import text as texts
+from skyband.expressions import functions, row_functions
 from skyband.expressions.aggregates import FUNCTIONS
 from skyband.expressions.grammar import READ, READ_IN_ROWS
 
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
     from skyband.dialect.statement import Statement
 
 _NO_CALLS = frozenset({"AND", "OR", "CASE"})
+_OTHER_NAMES = (exp.TimeToStr, exp.TimestampTrunc, exp.TsOrDsToDate, exp.TimeStrToTime)  # which sqlglot gives them
+_TIMES = ("DATE_BIN", "DATE_FORMAT", "DATE_TRUNC", "TO_CHAR")
 
 
 @cache
 def known_functions() -> tuple[str, ...]:
     """Those of SQL that an expression may call, and the aggregates."""
-    kinds = (kind for kind in (*READ, *READ_IN_ROWS) if issubclass(kind, exp.Func))
-    return tuple(sorted(({name for kind in kinds for name in kind.sql_names()} - _NO_CALLS) | set(FUNCTIONS)))
+    kinds = (kind for kind in (*READ, *READ_IN_ROWS, *row_functions.READ) if issubclass(kind, exp.Func))
+    names = {name for kind in kinds if kind not in _OTHER_NAMES for name in kind.sql_names()}
+    return tuple(sorted((names - _NO_CALLS) | {*FUNCTIONS, *_TIMES}))
 
 
 def unknown_function(tree: exp.Expr) -> exp.Anonymous | None:
@@ -31,7 +35,12 @@ def unknown_function(tree: exp.Expr) -> exp.Anonymous | None:
 
 
 def refuse_function(statement: Statement, call: exp.Anonymous) -> NoReturn:
-    near = difflib.get_close_matches(call.name.upper(), known_functions(), n=1, cutoff=0.7)
+    refuse_call(statement.text, call.name, call)
+
+
+def refuse_call(text: str, name: str, where: exp.Expr) -> NoReturn:
+    """Raise at a call of a function of this name, which there is not."""
+    near = difflib.get_close_matches(name.upper(), known_functions(), n=1, cutoff=0.7)
     own = f"; and of your own: {functions.known()}" if functions.meaning() else ""
     possible = f"Did you mean {near[0]}?" if near else f"Functions: {', '.join(known_functions())}{own}."
-    statement.refuse(f"There is no function {call.name!r}", call, possible)
+    texts.refuse(text, f"There is no function {name!r}", where, possible)

@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from skyband.core.emit import MODES
 from skyband.dialect.nodes import TABLE_FUNCTIONS, Continuous, Span, Stream, StreamWindow, TableFunction
-from skyband.expressions.grammar import DOUBLED_QUOTES, to_char
+from skyband.expressions.grammar import DOUBLED_QUOTES, date_bin, to_char
 
 EMITS = [mode.upper() for mode in MODES]
 # To Spark these are names, wherever a value may stand. So is every other word there; those of SELECT itself, such as
@@ -41,9 +41,9 @@ class SkybandSql(Spark):
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES: ClassVar = DOUBLED_QUOTES
-        # Spark's EXPLAIN is a command, whose words nobody reads.
+        # Spark's EXPLAIN is a command, whose words nobody reads; SESSION is a window here.
         KEYWORDS: ClassVar = {
-            **{word: token for word, token in Spark.Tokenizer.KEYWORDS.items() if word != "EXPLAIN"},
+            **{word: token for word, token in Spark.Tokenizer.KEYWORDS.items() if word not in ("EXPLAIN", "SESSION")},
             "**": TokenType.DSTAR,
         }
 
@@ -53,7 +53,8 @@ class SkybandSql(Spark):
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {
             word: parse for word, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if word != "ANY"
         }
-        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "TO_CHAR": to_char}
+        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "TO_CHAR": to_char, "DATE_BIN": date_bin}
+        _per: ClassVar[list[exp.Expr | None]] = []  # what stands behind PARTITION BY in a table function
         _is_inside = False  # a statement: the one behind WITH has its ending read there
 
         def _parse_statement(self) -> exp.Expr | None:
@@ -157,13 +158,14 @@ class SkybandSql(Spark):
                 self._retreat(start)
                 return None
             self._advance(2)
+            self._per = []
             arguments = self._parse_csv(self._parse_table_argument)
             self._match_r_paren()
             if is_wrapped:
                 self._match_r_paren()
             alias = self._parse_table_alias(alias_tokens=self.TABLE_ALIAS_TOKENS)
             function = exp.var(name.text.upper()).update_positions(name)
-            return self.expression(TableFunction(this=function, expressions=arguments, alias=alias))
+            return self.expression(TableFunction(this=function, expressions=arguments, alias=alias, per=self._per))
 
         def _parse_table_argument(self) -> exp.Expr | None:
             """An argument, by its place or as `SIZE => …`."""
@@ -174,15 +176,13 @@ class SkybandSql(Spark):
             value: exp.Expr | None
             if self._match_texts(("TABLE",)):
                 value = self.expression(exp.Column(this=self._parse_id_var(any_token=False)))
-                if self._match(TokenType.PARTITION_BY):  # of SESSION, which is refused by name
-                    if self._curr.token_type == TokenType.L_PAREN:
-                        self._parse_wrapped_csv(self._parse_id_var)
-                    else:
-                        self._parse_id_var()
             elif self._curr.token_type == TokenType.L_PAREN:
                 value = super()._parse_table()
             else:
                 value = self._parse_unary()
+            if self._match(TokenType.PARTITION_BY):
+                is_list = self._curr.token_type == TokenType.L_PAREN
+                self._per = self._parse_wrapped_csv(self._parse_id_var) if is_list else [self._parse_id_var()]
             return value if named is None else self.expression(exp.Kwarg(this=exp.var(named), expression=value))
 
         def _parse_group(self, *args: Any, **options: Any) -> exp.Group | None:
@@ -297,7 +297,9 @@ def _window_text(self: Any, node: StreamWindow) -> str:
 
 
 def _function_text(self: Any, node: TableFunction) -> str:
-    said = ", ".join(self.sql(argument) for argument in node.expressions)
+    given, *others = (self.sql(argument) for argument in node.expressions)
+    per = ", ".join(self.sql(column) for column in node.args.get("per") or ())
+    said = ", ".join([f"{given} PARTITION BY ({per})" if per else given, *others])
     alias = node.args.get("alias")
     return f"{node.this.name}({said}){f' AS {self.sql(alias)}' if alias else ''}"
 

@@ -147,7 +147,7 @@ def _with_level(statement: Statement, level: Level) -> Statement:
     def put(node: exp.Expr) -> exp.Expr:
         return exp.Paren(this=trees[node.name].copy()) if isinstance(node, exp.Column) else node
 
-    was_ranked = any(_is_ranked(item.tree) for item in items) or _has_ranking(statement.select)
+    was_ranked = any(item.tree.find(exp.Window) for item in items) or _has_ranking(statement.select)
     own, kept = statement.select.copy(), list(statement.kept)
     where = select.args.get("where")
     for condition in parts_of([where.this] if where else []):

@@ -27,7 +27,7 @@ from skyband.dialect.query_spec import LINES, QuerySpec, Shown, shown_schema
 from skyband.dialect.reading import row_text
 from skyband.dialect.sources import Source
 from skyband.dialect.statement import Input, Statement
-from skyband.dialect.window_bounds import bound_in, length_of, start_of, with_bounds
+from skyband.dialect.window_bounds import bound_in, carried_by, length_of, start_of, with_bounds
 
 WINDOW: Final = "the window of a line"  # the column of the lines that says of which window they are: where it slid from
 
@@ -65,15 +65,16 @@ def lines_of(statement: Statement, spec: QuerySpec, answer: pa.Schema) -> Lines:
             _place(statement),
             "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE].",
         )
-    size = problem.size(spec.query)
+    own = carried_by(statement.function)  # of each line, and no bounds of all
+    size = None if own else problem.size(spec.query)
     start = None if size is None else start_of(exp.var(_END), size, by_count=window.on is None)
     # A window that holds one of these values and ends an `every` later ends where that of the lines ended.
     slid_from = exp.Sub(this=exp.column(_END), expression=length_of(every))
     bounds = {_END, None if start is None else row_text(with_bounds(start, {_END: exp.column(_END)})), _START}
-    others = (one for one in spec.last.shown if one.name not in BOUNDS or one.text not in bounds)
+    others = (one for one in spec.last.shown if one.name in own or one.name not in BOUNDS or one.text not in bounds)
     last = replace(spec.last, shown=(Shown(WINDOW, row_text(slid_from), is_plain=False), *others))
-    own = StreamWindow(this=_span(every), every=_span(every), on=exp.to_identifier(WINDOW, quoted=True))
-    source = Source(LINES, window=own, function=statement.function)
+    window_of_lines = StreamWindow(this=_span(every), every=_span(every), on=exp.to_identifier(WINDOW, quoted=True))
+    source = Source(LINES, window=window_of_lines, function=statement.function)
     return Lines(spec.with_last(last), shown_schema(last.shown, answer), source, every, start)
 
 
@@ -83,6 +84,10 @@ def asked_of_lines(lines: Lines, statement: Statement, schemas: Mapping[str, pa.
     if statement.emit not in (None, WHOLE):
         statement.refuse("An outer query runs when a window closes", "EMIT", "Leave EMIT out.")
     trees = [*(item.tree for item in statement.items), *statement.kept]
+    own = carried_by(lines.source.function)
+    asked_for = next((bound for tree in trees if own and (bound := bound_in(tree, *own)) is not None), None)
+    if asked_for is not None:
+        statement.refuse(f"The query in FROM does not show {asked_for.name}", asked_for)
     asked_for = next((bound for tree in trees if (bound := bound_in(tree, _START)) is not None), None)
     if lines.start is None and asked_for is not None:
         statement.refuse(
@@ -105,7 +110,12 @@ def asked_of_lines(lines: Lines, statement: Statement, schemas: Mapping[str, pa.
 
 def in_lines(name: str, node: exp.Expr) -> exp.Column:
     """A column of the lines, in place of a part of the statement."""
-    column = exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(LINES, quoted=True))
+    return placed_column(name, LINES, node)
+
+
+def placed_column(name: str, alias: str, node: exp.Expr) -> exp.Column:
+    """A column of an input, at the place of a part of the statement."""
+    column = exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(alias, quoted=True))
     if (place := texts.place_of(node)) is not None:
         column.meta["start"] = place
     return column
@@ -120,6 +130,8 @@ def asked_of_own_lines(statement: Statement, spec: QuerySpec, answer: pa.Schema)
 
 def _with_start(shown: tuple[Shown, ...], lines: Lines) -> tuple[Shown, ...]:
     """What is shown, with the start of the lines' window in place of where it slid from."""
+    if carried_by(lines.source.function):
+        return shown
     slid_from = (_START, row_text(start_of(exp.column(_END), lines.every, by_count=False)))
     start = None if lines.start is None else row_text(with_bounds(lines.start, {_END: exp.column(_END)}))
     made = []

@@ -196,8 +196,8 @@ def _refuse_join(statement: Statement, join: exp.Join, one: Input) -> None:
         statement.text,
         f"{' '.join(words)} JOIN of two streams is not supported",
         place,
-        "Possible: a stream with a table, which has no window. To join streams, write JOIN with GROUP BY, or FULL JOIN "
-        "… USING.",
+        "Possible: a stream with a table, which has no window. To join windows of streams, write JOIN, or FULL JOIN … "
+        "USING.",
     )
 
 

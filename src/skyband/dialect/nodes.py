@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from sqlglot import exp
@@ -26,6 +27,7 @@ class StreamWindow(exp.Expression):
         "order": False,
         "lateness": False,
         "forget": False,
+        "per": False,  # of SESSION: the columns that tell apart whose sessions they are
     }
 
 
@@ -36,13 +38,15 @@ class Stream(exp.Expression):
 
 
 BOUNDS: Final = ("window_start", "window_end")  # the columns that every answer has of its window
+# Of these functions, the bounds of windows that are columns of the rows: see `carried_windows`.
+CARRIED: Final[Mapping[str, tuple[str, ...]]] = {"CUMULATE": BOUNDS[:1], "SESSION": BOUNDS}
 TABLE_FUNCTIONS: Final = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 
 
 class TableFunction(exp.Expression):
-    """`TUMBLE(bid, ts, INTERVAL 10 SECONDS) AS b` in FROM."""
+    """`TUMBLE(bid, ts, INTERVAL 10 SECONDS) AS b` in FROM; `per`: the columns behind PARTITION BY."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True, "alias": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True, "alias": False, "per": False}
 
 
 class Continuous(exp.Expression):

@@ -40,6 +40,33 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Sessions:
+    """Rows with the session that each is in, as sessions end: with a pause."""
+
+    on: str  # the column of their time
+    gap: int  # in its unit: no session has a longer pause between two rows
+    by: tuple[str, ...]  # the columns that tell apart whose sessions they are
+    clock: str  # a column for when its session ends, as a whole number
+    schema: pa.Schema  # the columns before, the bounds of the session, and `clock`
+
+    def __str__(self) -> str:
+        return f"sessions on {self.on}, gap {self.gap:,}" + (f", for each {', '.join(self.by)}" if self.by else "")
+
+
+@dataclass(frozen=True)
+class OverLines:
+    """Lines with aggregates of the lines that have the same values in some columns: null is like null."""
+
+    by: tuple[str, ...]
+    clock: str  # a column that the query below reads, and that is 0 in each line
+    query: Any  # whose groups are these columns, in one window
+    schema: pa.Schema  # the columns before, and the aggregates
+
+
+RowStep = View | Lookup | Sessions | OverLines
+
+
+@dataclass(frozen=True)
 class Rows:
     """An input as a query takes it."""
 
@@ -47,7 +74,7 @@ class Rows:
     where: str | None = None  # only rows that meet this
     columns: tuple[str, ...] | None = None  # only these; None: all
     renamed: tuple[tuple[str, str], ...] = ()  # and these, under another name: (name, column)
-    views: tuple[View | Lookup, ...] = ()  # what becomes of its rows before all this, one after the other
+    views: tuple[RowStep, ...] = ()  # what becomes of its rows before all this, one after the other
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -14,16 +14,17 @@ from sqlglot import exp
 
 from skyband import expressions
 from skyband.core.encoding.output import free_name
+from skyband.dialect.carried_windows import told_apart, with_windows_of_rows
 from skyband.dialect.columns import Item, check_name, qualified, renamed
 from skyband.dialect.levels import put_together
 from skyband.dialect.lookups import split, with_lookups
 from skyband.dialect.nodes import BOUNDS, StreamWindow
-from skyband.dialect.query_spec import Rows, View
+from skyband.dialect.query_spec import LINES, Rows, View
 from skyband.dialect.reading import all_of, check_conditions, measured_column, row_text
 from skyband.dialect.semi_joins import SUBQUERY
 from skyband.dialect.sources import Step
 from skyband.dialect.statement import Input, Statement
-from skyband.dialect.window_bounds import settle_bounds
+from skyband.dialect.window_bounds import carried_by, settle_bounds
 
 
 def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[Statement, dict[str, pa.Schema]]:
@@ -38,11 +39,15 @@ def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[St
     statement = replace(statement, inputs=tuple(one for one, _, _ in found))
     statement, partners = split(statement, visible)
     visible = {one.alias: visible[one.alias] for one in statement.inputs}
-    windows = [one.alias for one in statement.inputs if one.window or statement.window]
+    windows = [
+        one.alias
+        for one in statement.inputs
+        if (one.window or statement.window) and carried_by(one.source.function) != BOUNDS
+    ]
     select, items = qualified(statement, statement.select, visible, expand=not statement.has_full_join, windows=windows)
     if statement.function is not None:
         items = _with_bounds(items)
-    made = settle_bounds(put_together(replace(statement, select=select, items=items)))
+    made = told_apart(settle_bounds(put_together(replace(statement, select=select, items=items))), visible)
     return with_lookups(made, {one.alias: whole for one, _, whole in found}, partners)
 
 
@@ -89,7 +94,8 @@ def _with_bounds(items: tuple[Item, ...]) -> tuple[Item, ...]:
     last = max((place for place, item in enumerate(items) if item.is_starred), default=None)
     if last is None:
         return items
-    bounds = (Item(name, exp.var(name), is_named=False, is_starred=True) for name in BOUNDS)
+    there = {item.name for item in items}
+    bounds = (Item(name, exp.var(name), is_named=False, is_starred=True) for name in BOUNDS if name not in there)
     return (*items[: last + 1], *bounds, *items[last + 1 :])
 
 
@@ -97,17 +103,18 @@ def _viewed(statement: Statement, one: Input, schema: pa.Schema) -> tuple[Input,
     """The input with what WITH and FROM do to its rows; the columns that a statement sees, and all there are."""
     window = one.window or statement.window
     level = len(one.source.steps) if one.window is None else one.source.level
-    seen, whole, views = schema, schema, []
+    seen, whole = schema, schema
     carried: tuple[str | None, str | None] = (None, None)
-    for number, step in enumerate(one.source.steps):
+    for number, step in enumerate((*one.source.steps, None)):
         if number == level:
             carried = _measured(statement, one, window, seen)
-        view, seen, carried = _view(statement, step, seen, whole, carried)
-        views.append(view)
-        whole = view.schema
-    if level == len(one.source.steps):
-        carried = _measured(statement, one, window, seen)
-    return replace(one, views=tuple(views), on=carried[0], order=carried[1]), seen, whole
+            if one.name != LINES and (names := carried_by(one.source.function)):
+                one, whole = with_windows_of_rows(statement, replace(one, on=carried[0]), whole)
+                seen, carried = pa.schema([*seen, *map(whole.field, names)]), (one.on, None)
+        if step is not None:
+            view, seen, carried = _view(statement, step, seen, whole, carried)
+            one, whole = replace(one, views=(*one.views, view)), view.schema
+    return replace(one, on=carried[0], order=carried[1]), seen, whole
 
 
 def _measured(

@@ -13,13 +13,13 @@ from sqlglot import exp
 from skyband.core.emit import MODES
 from skyband.dialect import table_functions
 from skyband.dialect import text as texts
-from skyband.dialect.clauses import check_read
+from skyband.dialect.clauses import RANKS, check_read
 from skyband.dialect.columns import Item
 from skyband.dialect.functions import refuse_function, unknown_function
 from skyband.dialect.grammar import SkybandSql
 from skyband.dialect.levels import Level, nested, unstacked
 from skyband.dialect.nodes import StreamWindow
-from skyband.dialect.query_spec import LINES, Lookup, Rows, View
+from skyband.dialect.query_spec import LINES, Rows, RowStep, View
 from skyband.dialect.semi_joins import with_semi_joins
 from skyband.dialect.sources import Source, Step, check_queries, sources_of
 from skyband.dialect.unions import Union, taken_unions, whole_select
@@ -38,7 +38,7 @@ class Input:
     alias: str
     node: exp.Expr
     # What follows is known once the columns of the input are: see `resolving`.
-    views: tuple[View | Lookup, ...] = ()
+    views: tuple[RowStep, ...] = ()
     on: str | None = None  # the column that its window measures
     order: str | None = None  # the column that says which row came first
 
@@ -138,7 +138,7 @@ class Statement:
     def check_rows(self, tree: exp.Expr) -> None:
         """Raise at an aggregate in what is asked of each row by itself."""
         for one in tree.find_all(exp.AggFunc):
-            if not isinstance(one.parent, exp.Window):
+            if not is_over(one):
                 self.refuse(
                     f"{one.key.upper()} aggregates several rows, but Skyband evaluates this for each row",
                     one,
@@ -163,7 +163,15 @@ class Statement:
         if self.select.args.get("group") is not None:
             return True
         aggregates = (one for item in self.select.expressions for one in item.find_all(exp.AggFunc))
-        return any(not isinstance(one.parent, exp.Window) for one in aggregates)
+        return any(not is_over(one) for one in aggregates)
+
+    @property
+    def over(self) -> list[exp.Window]:
+        """The aggregates OVER the rows, or groups, of a window, wherever they stand."""
+        clauses = (self.select.args.get(name) for name in ("qualify", "order", "having"))
+        trees = [*(item.tree for item in self.items), *(one for one in clauses if one is not None), *self.kept]
+        windows = (window for tree in trees for window in tree.find_all(exp.Window))
+        return [one for one in windows if not isinstance(one.this, RANKS)]
 
     @property
     def is_plain(self) -> bool:
@@ -178,6 +186,7 @@ class Statement:
             and not self.levels
             and self.inner is None
             and not any(self.select.args.get(name) for name in clauses)
+            and not any(item.find(exp.Window) for item in self.select.expressions)
             and all(part is None for part in asked)
         )
 
@@ -208,6 +217,12 @@ class Statement:
         return parts_of(
             [*([where.this] if where else []), *(join.args["on"] for join in self.joins if join.args.get("on"))]
         )
+
+
+def is_over(aggregate: exp.Expr) -> bool:
+    """Does it stand before OVER?"""
+    parent = aggregate.parent.parent if isinstance(aggregate.parent, exp.Filter) else aggregate.parent
+    return isinstance(parent, exp.Window) and parent.this.find(type(aggregate), bfs=False) is aggregate
 
 
 _CLAUSES = {

@@ -1,5 +1,6 @@
-"""Windows as other engines write them: TUMBLE and HOP of Flink and RisingWave, window() of Spark. Each becomes a window
-of ours, and the names of its columns become `window_start` and `window_end`.
+"""Windows as other engines write them: TUMBLE, HOP, CUMULATE and SESSION of Flink and RisingWave, window() and
+session_window() of Spark. Each becomes a window of ours, and the names of its columns become `window_start` and
+`window_end`.
 
     SELECT window_end, g, COUNT(*) FROM HOP(bid, ts, INTERVAL 2 SECONDS, INTERVAL 10 SECONDS) GROUP BY g, window_end
     SELECT window.end, g, COUNT(*) FROM bid GROUP BY g, window(ts, '10 seconds', '2 seconds')
@@ -7,7 +8,7 @@ of ours, and the names of its columns become `window_start` and `window_end`.
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from typing import Final
 
 from sqlglot import exp
 
@@ -51,7 +52,8 @@ class _Reader:
             texts.refuse(
                 self._text, f"{self._name} takes an input and a column of it", self._function, _example(self._name)
             )
-        window = _window(self._text, self._name, self._arguments, column, source.name, self._function)
+        per = self._function.args.get("per") or []
+        window = _window(self._text, self._name, self._arguments, column, per, self._function)
         if alias := self._function.args.get("alias"):
             source.set("alias", alias)
         return Stream(this=source, window=window, function=self._function.this)
@@ -71,39 +73,18 @@ def _by_name(text: str, function: exp.Expr, names: tuple[str, ...]) -> dict[str,
 
 
 def _window(
-    text: str, name: str, arguments: dict[str, exp.Expr], column: exp.Column, source: str, where: exp.Expr
+    text: str, name: str, arguments: dict[str, exp.Expr], column: exp.Column, per: list[exp.Expr], where: exp.Expr
 ) -> StreamWindow:
     size = _span(text, arguments.get("SIZE") or arguments.get("GAP"), where, name)
     every = next((arguments[each] for each in ("SLIDE", "STEP") if each in arguments), None)
     slide = size if every is None else _span(text, every, where, name)
-    if name in ("SESSION", "CUMULATE"):
-        _refuse(text, name, source, column, size, slide, where)
     if (offset := arguments.get("OFFSET")) is not None:
         texts.refuse(text, "Windows end on whole multiples of their slide, so there is no offset", offset)
     if name == "HOP" and every is None:
         texts.refuse(text, "HOP takes the slide, and then the size", where, _example(name))
-    return StreamWindow(this=size, every=slide.copy(), on=column.this)
-
-
-def _refuse(
-    text: str, name: str, source: str, column: exp.Column, size: Span, slide: Span, where: exp.Expr
-) -> NoReturn:
-    """Say what comes next to a window that there is not."""
-    of, on = source or "t", f"ON {column.name}"
-    if name == "CUMULATE":
-        texts.refuse(
-            text,
-            "CUMULATE is not supported: Skyband has no cumulating windows",
-            where,
-            f"From the start of the stream on, write FROM {of} [WINDOW UNTIL NOW EVERY {_said(slide)} {on}]; for whole "
-            f"windows, FROM {of} [WINDOW {_said(size)} EVERY {_said(size)} {on}].",
-        )
-    texts.refuse(
-        text,
-        "Session windows are not supported: their length depends on their rows",
-        where,
-        f"For the rows of that span before each moment, write FROM {of} [WINDOW {_said(size)} {on}].",
-    )
+    if per and name != "SESSION":
+        texts.refuse(text, f"{name} has the same windows for all rows", per[0], "Leave PARTITION BY out here.")
+    return StreamWindow(this=size, every=slide.copy(), on=column.this, per=per)
 
 
 def _span(text: str, node: exp.Expr | None, where: exp.Expr, name: str) -> Span:
@@ -126,10 +107,6 @@ def _span(text: str, node: exp.Expr | None, where: exp.Expr, name: str) -> Span:
     if (place := texts.place_of(node)) is not None:
         literal.meta["start"] = place
     return Span(this=literal, unit=exp.var(unit) if unit else None)
-
-
-def _said(span: Span) -> str:
-    return f"{span.this.name} {span.args['unit'].name}" if span.args.get("unit") else span.this.name
 
 
 def _example(name: str) -> str:
@@ -157,14 +134,42 @@ def _group_window(text: str, select: exp.Select) -> None:
     column = arguments.get("TIMECOL")
     if not isinstance(column, exp.Column):
         texts.refuse(text, f"{function.name} takes a column and the size of the window", function, _example(name))
-    window = _window(text, name, arguments, column, source.name, function)
-    holder.set("this", Stream(this=source.copy(), window=window, function=exp.var(name)))
-    group.set("expressions", [_bound(BOUNDS[1], function), *(one for one in group.expressions if one is not function)])
+    per = _others(text, found, group.expressions) if name == "SESSION" else []
+    window = _window(text, name, arguments, column, per, function)
+    source = source.copy() if name != "SESSION" else _where_first(select, source)
+    holder.set("this", Stream(this=source, window=window, function=exp.var(name)))
+    bounds = BOUNDS if name == "SESSION" else BOUNDS[1:]
+    others = (one for one in group.expressions if one is not function)
+    group.set("expressions", [*(_bound(bound, function) for bound in bounds), *others])
     for node in list(select.find_all(exp.Column, exp.Dot, exp.Anonymous)):
         if (bound := _end_of(node, function)) is not None:
             column = _bound(bound, node)
             name = bound if isinstance(node, exp.Anonymous) else bound.removeprefix("window_")  # as it is called there
             node.replace(exp.alias_(column, name) if node.parent is select else column)
+
+
+def _where_first(select: exp.Select, source: exp.Expr) -> exp.Expr:
+    """The rows of the input that meet WHERE, which comes before GROUP BY: what is left out ends no pause."""
+    where = select.args.get("where")
+    if where is None:
+        return source.copy()
+    select.set("where", None)
+    filtered = exp.Select(expressions=[exp.Star()], from_=exp.From(this=source.copy()), where=where)
+    return exp.Subquery(this=filtered, alias=exp.TableAlias(this=exp.to_identifier(source.alias_or_name)))
+
+
+def _others(text: str, found: list[exp.Expr], listed: list[exp.Expr]) -> list[exp.Expr]:
+    """The columns beside a session in GROUP BY: they say whose it is."""
+    others = [one for one in listed if one not in found]
+    for one in others:
+        if not isinstance(one, exp.Column):
+            texts.refuse(
+                text,
+                "Sessions are told apart by columns",
+                one,
+                "Name it in FROM: (SELECT *, price % 2 AS odd FROM bid) GROUP BY session_window(ts, '1 hour'), odd.",
+            )
+    return [one.this.copy() for one in others]
 
 
 def _grouping(node: exp.Expr) -> bool:
@@ -176,7 +181,7 @@ def _end_of(node: exp.Expr, function: exp.Expr) -> str | None:
     if isinstance(node, exp.Anonymous):
         same = node.expressions == function.expressions
         return _ENDS.get(node.name.upper()) if same else None
-    of_window = node.table.lower() == "window" if isinstance(node, exp.Column) else node.this == function
+    of_window = node.table.lower() == function.name.lower() if isinstance(node, exp.Column) else node.this == function
     name = node.name.lower() if isinstance(node, exp.Column) else node.expression.name.lower()
     return {"start": BOUNDS[0], "end": BOUNDS[1]}.get(name) if of_window else None
 

@@ -28,6 +28,8 @@ def read(text: str) -> Continuous:
         if isinstance(error, TokenError):
             refuse(text, "Cannot read this: a quote is not closed", _open_quote(text))
         raise InvalidSql(f"Cannot read this: it is nested too deeply.\n{_quoted(text[:1_000])}") from None
+    except IndexError:  # as sqlglot has it of MAP(x), whose arguments come in pairs
+        refuse(text, "Cannot read this: a function has too few arguments", place_of_last(text, "MAP"))
     if not statements:
         raise InvalidSql("There is no statement here. A statement: SELECT … FROM … [WINDOW …] ORDER BY … LIMIT k.")
     if len(statements) > 1:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from skyband.core.emit import gives_windows
-from skyband.dialect.nodes import BOUNDS
+from skyband.dialect.nodes import BOUNDS, CARRIED
 from skyband.expressions.grammar import parts_of, rewritten
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ def is_bound(node: exp.Expr) -> bool:
 def bound_in(tree: exp.Expr, *names: str) -> exp.Expr | None:
     """The first bound of a window in it, if there is one; one of these names, if any are given."""
     return next((part for part in tree.find_all(exp.Var) if is_bound(part) and part.name in (names or BOUNDS)), None)
+
+
+def carried_by(function: exp.Expr | None) -> tuple[str, ...]:
+    """The bounds of windows that are columns of the rows, where windows were written so."""
+    return CARRIED.get(function.name, ()) if function is not None else ()
 
 
 def with_bounds(tree: exp.Expr, texts: dict[str, exp.Expr]) -> exp.Expr:
@@ -90,18 +95,18 @@ def settle_bounds(statement: Statement) -> Statement:
     select = statement.select.copy()
     _join_windows(statement, select)
     group, order, limit = (select.args.get(name) for name in ("group", "order", "limit"))
-    rankings = list(select.find_all(exp.Window)) + [item.tree for item in statement.items if _ranks(item.tree)]
+    rankings = [one for tree in (select, *(item.tree for item in statement.items)) for one in tree.find_all(exp.Window)]
     if group is not None:
         _take_out(statement, group, "expressions", "GROUP BY")
     for ranking in rankings:
         _take_out(statement, ranking, "partition_by", "PARTITION BY")
-    leading = 0
-    while order is not None and leading < len(order.expressions) and is_bound(order.expressions[leading].this):
+    leading, keys = 0, order.expressions if order is not None else []
+    while leading < len(keys) and _is_of_window(statement, keys[leading]):
         leading += 1  # windows come one after the other
     if limit is not None:
         listed = limit.expressions or ()
         limit.set("expressions", [one for one in listed if not is_bound(one)])
-        if statement.function is not None and len(limit.expressions) == len(listed):
+        if statement.function is not None and not any(_tells_apart(statement, one) for one in listed):
             statement.refuse(
                 "LIMIT counts the rows of all windows together here",
                 limit.expression,
@@ -158,20 +163,29 @@ def _joins_windows(condition: exp.Expr) -> bool:
     return one.name == other.name and one.meta.get(_TABLE) != other.meta.get(_TABLE)
 
 
-def _ranks(tree: exp.Expr) -> bool:
-    return isinstance(tree.unnest(), exp.Window)
-
-
 def _take_out(statement: Statement, part: exp.Expr, name: str, clause: str) -> None:
     listed: Iterable[exp.Expr] = part.args.get(name) or ()
     kept = [one for one in listed if not is_bound(one)]
-    if statement.function is not None and len(kept) == len(list(listed)):
+    if statement.function is not None and not any(_tells_apart(statement, one) for one in listed):
         statement.refuse(
             f"{clause} does not separate the windows of {statement.function.name}",
             _place(part, statement),
             f"Write {clause} window_start, window_end, ….",
         )
     part.set(name, kept)
+
+
+def _is_of_window(statement: Statement, node: exp.Expr) -> bool:
+    """Is it a bound of a window, or a column that has one?"""
+    node = node.this if isinstance(node, exp.Ordered) else node
+    is_column = isinstance(node.unnest(), exp.Column) and node.unnest().name in carried_by(statement.function)
+    return is_column or is_bound(node)
+
+
+def _tells_apart(statement: Statement, node: exp.Expr) -> bool:
+    """Does it tell windows apart by itself? Where the end is a column, several may begin at one moment."""
+    is_end = isinstance(node.unnest(), exp.Column) and node.unnest().name == BOUNDS[1]
+    return is_bound(node) or (is_end and carried_by(statement.function) == BOUNDS)
 
 
 def _place(part: exp.Expr, statement: Statement) -> exp.Expr | None:

@@ -56,6 +56,7 @@ class RowExpression(NamedTuple):
     divisors: dict[str, float]  # by the name of their column
     times: dict[str, pa.Scalar]  # that are written out, by the name of their column
     digits: dict[str, str]  # decimals, as whole numbers of their last digit: the name of that column, and which it is
+    patterns: dict[str, str]  # columns whose names polars takes for those of several, and what they are called instead
     steps: tuple[Call | Among | Computed, ...]  # what to compute first, in this order: columns of their own, too
     kind: Kind = Kind(False)  # of what it gives
     time: pa.DataType | None = None  # the type of that, if it is a time
@@ -73,6 +74,7 @@ def evaluate(expression: RowExpression, batch: pa.RecordBatch, text: str) -> pa.
     try:
         exact = [_in_digits(frame[column], text).alias(name) for name, column in expression.digits.items()]
         frame = frame.with_columns(whole.cast(pl.Int128), others.cast(pl.Float64)).with_columns(*constants, *exact)
+        frame = frame.rename(expression.patterns)
         for step in expression.steps:
             frame = _computed(step, frame, text)
         scores = frame.select(expression.score)["score"]

@@ -25,6 +25,15 @@ def to_char(arguments: list[exp.Expr]) -> exp.Expr:
     return exp.TimeToStr(this=arguments[0], format=exp.Literal.string(written))
 
 
+def date_bin(arguments: list[exp.Expr]) -> exp.Expr:
+    """DATE_BIN(INTERVAL 10 SECONDS, ts): DATE_TRUNC to so many of a unit, counted from 1970 on."""
+    size = arguments[0] if len(arguments) == 2 else None
+    unit = size.args.get("unit") if isinstance(size, exp.Interval) else None
+    if size is None or not isinstance(unit, exp.Var) or not isinstance(size.this, exp.Literal):
+        return exp.Anonymous(this="DATE_BIN", expressions=arguments)
+    return exp.TimestampTrunc(this=arguments[1], unit=exp.var(f"{size.this.name} {unit.name}"))
+
+
 class RowExpressions(Spark):
     """Spark's expressions, with ** as power and with division that is always of floats."""
 
@@ -37,7 +46,7 @@ class RowExpressions(Spark):
 
     class Parser(SparkParser):
         EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
-        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "TO_CHAR": to_char}
+        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "TO_CHAR": to_char, "DATE_BIN": date_bin}
 
 
 _OPERANDS: Final = frozenset({"this", "expression"})
@@ -81,6 +90,9 @@ READ_IN_ROWS: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
 }
 
 
+REWRITTEN: Final = (exp.NullSafeEQ, exp.NullSafeNEQ)  # see `plainly`
+
+
 def is_read(node: exp.Expr, also: Mapping[type[exp.Expr], frozenset[str]]) -> bool:
     """Is this part of an expression evaluated, with all that was written of it?"""
     if isinstance(node, exp.DataType) and node.expressions and not node.is_type("decimal"):
@@ -97,7 +109,7 @@ def plainly(tree: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Connector):
             parts = _chained(node)
             return _balanced(type(node), [plainly(part) for part in parts]) if len(parts) > 2 else node
-        if not isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ)):
+        if not isinstance(node, REWRITTEN):
             return node
         x, y = (exp.Paren(this=plainly(part)) for part in (node.this, node.expression))
         equal = exp.Is(this=exp.Paren(this=exp.EQ(this=x, expression=y)), expression=exp.Boolean(this=True))

@@ -52,7 +52,7 @@ def plain_function(node: exp.Expr) -> exp.Expr:
                 raise InvalidExpression(f"{node.sql('spark')!r}: the pattern of ILIKE must be a literal.")
             lower = exp.Literal.string(pattern.this.lower())
             return exp.Like(this=exp.Lower(this=node.this.copy()), expression=lower, negate=node.args.get("negate"))
-        case exp.Concat() if node.expressions:
+        case exp.Concat() if node.expressions and not isinstance(node, exp.ConcatWs):
             whole = node.expressions[0].copy()
             for part in node.expressions[1:]:
                 whole = exp.DPipe(this=whole, expression=exp.Paren(this=part.copy()))

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from skyband.expressions.function_spec import Polars, RowFunction, operand_of, quoted
 from skyband.expressions.times import time_of
-from skyband.expressions.units import date_in_spark
+from skyband.expressions.units import UNITS, date_in_spark, in_polars
 
 _DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
@@ -50,6 +50,10 @@ _UNITS: Final = {  # of DATE_TRUNC: in polars, and how many microseconds it has,
     "MONTH": ("1mo", None),
     "QUARTER": ("1q", None),
     "YEAR": ("1y", None),
+}
+_BINS: Final = re.compile(r"(\d+) ([A-Z]+)")
+_BIN_UNITS: Final = {"MICROSECOND": 1, "MILLISECOND": 1_000} | {
+    unit: micros for unit, (_, micros) in _UNITS.items() if micros is not None
 }
 _FORMATS: Final = {"%Y": "yyyy", "%m": "MM", "%d": "dd", "%H": "HH", "%M": "mm", "%S": "ss"}
 _MONDAY_US: Final = 4 * 86_400_000_000  # the first Monday of all, behind the first of January 1970
@@ -145,6 +149,8 @@ def of_time(node: exp.Expr, category: str) -> RowFunction | str | None:
 
 def _truncated(node: exp.TimestampTrunc, category: str, kind: pa.DataType) -> RowFunction | str:
     unit = node.args["unit"].name.upper()
+    if (found := _BINS.fullmatch(unit)) is not None:
+        return _binned(found, category, kind)
     if category != "timestamp" or unit not in _UNITS:
         return f"DATE_TRUNC takes a timestamp and one of {', '.join(_UNITS)}"
     step, micros = _UNITS[unit]
@@ -163,6 +169,34 @@ def _truncated(node: exp.TimestampTrunc, category: str, kind: pa.DataType) -> Ro
         return f"TIMESTAMP_MICROS(UNIX_MICROS({x}) - PMOD(UNIX_MICROS({x}) - {shift}, {micros}))"
 
     return RowFunction("time", truncate, in_spark)
+
+
+def _binned(found: re.Match[str], category: str, kind: pa.DataType) -> RowFunction | str:
+    """The last multiple of a span, counted from 1970 on, that is not later."""
+    micros = int(found[1]) * _BIN_UNITS.get(found[2].removesuffix("S"), 0)
+    if category != "timestamp" or not 0 < micros < 2**62:
+        return f"DATE_BIN is of a timestamp; its interval has a whole number of {', '.join(_BIN_UNITS)}"
+    counted = in_polars(kind)
+    ticks, rest = divmod(micros * UNITS[counted.time_unit], 1_000_000)  # type: ignore[attr-defined]
+    if rest:
+        return f"the interval is finer than the unit of {kind}"
+
+    def start(x: pl.Expr) -> pl.Expr:
+        moment = x.to_physical()
+        return (moment - (moment % ticks + ticks) % ticks).cast(counted)
+
+    return RowFunction(
+        "time", start, lambda x: f"({x} - INTERVAL '0.000001' SECOND * PMOD({micros_in_spark(x, kind)}, {micros}))"
+    )
+
+
+def micros_in_spark(x: str, kind: pa.DataType) -> str:
+    """The microseconds from 1970 until a time, which has a zone or none, in Spark SQL."""
+    if kind.tz is not None:
+        return f"UNIX_MICROS({x})"
+    days = f"CAST(DATEDIFF(CAST({x} AS DATE), DATE '1970-01-01') AS BIGINT)"
+    seconds = f"CAST(HOUR({x}) * 3600 + MINUTE({x}) * 60 AS BIGINT)"
+    return f"({days} * {_UNITS['DAY'][1]} + {seconds} * 1000000 + CAST(EXTRACT(SECOND FROM {x}) * 1000000 AS BIGINT))"
 
 
 def _formatted(node: exp.Expr, category: str, kind: pa.DataType) -> RowFunction | str:

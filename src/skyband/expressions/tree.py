@@ -42,6 +42,8 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
         statements = RowExpressions().parse(text)
     except RecursionError:
         raise InvalidExpression(f"{text[:60]!r}… is nested too deeply to be read.") from None
+    except IndexError:  # as sqlglot has it of MAP(x), whose arguments come in pairs
+        raise InvalidExpression(f"Cannot read {text!r}: a function has too few arguments.") from None
     except SqlglotError as error:
         where: list[dict[str, Any]] = getattr(error, "errors", [])
         place = f" near column {where[0]['col']}" if where and where[0].get("col") else ""
@@ -123,7 +125,15 @@ def to_polars(tree: exp.Expr) -> RowExpression:
     except pl.exceptions.PolarsError as error:
         raise InvalidExpression(f"Cannot evaluate {tree.sql('spark')!r}: {error}") from None
     return RowExpression(
-        score, names, made.divisors, made.times, made.digits, tuple(made.steps), kind_of(tree), time_of(tree)
+        score,
+        names,
+        made.divisors,
+        made.times,
+        made.digits,
+        made.patterns,
+        tuple(made.steps),
+        kind_of(tree),
+        time_of(tree),
     )
 
 
@@ -137,6 +147,7 @@ class _MadeColumns:
         self.divisors: dict[str, float] = {}
         self.times: dict[str, pa.Scalar] = {}
         self.digits: dict[str, str] = {}
+        self.patterns: dict[str, str] = {}
         self.steps: list[Call | Among | Computed] = []
 
     def read(self, tree: exp.Expr) -> exp.Expr:
@@ -174,6 +185,10 @@ class _MadeColumns:
         if isinstance(node, exp.Column) and is_in_digits(node):
             column = _column(f"digits of {node.name}")
             self.digits[column.name] = node.name
+            return column
+        if isinstance(node, exp.Column) and (node.name == "*" or (node.name[:1] == "^" and node.name[-1:] == "$")):
+            column = _column(f"column {node.name} {self._mark}")
+            self.patterns[node.name] = column.name
             return column
         if isinstance(node, exp.In) and (listed := _listed(node)) is not None:
             return self._first("list", Among, self._part(node.this), *listed)

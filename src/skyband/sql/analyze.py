@@ -15,7 +15,7 @@ from skyband.core.explain import analyzed, explained
 from skyband.core.plan import Draft, Measured, Read
 from skyband.core.problem import Running
 from skyband.core.registry import problem_of
-from skyband.dialect.query_spec import ONLY, Lookup, QuerySpec
+from skyband.dialect.query_spec import ONLY, QuerySpec, View
 from skyband.errors import InvalidInput
 from skyband.sql.answers import projected
 from skyband.sql.embedded import start_embedded, with_queries
@@ -48,7 +48,7 @@ def _draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: bo
     for name, rows in spec.rows.items():
         schema = rows.schema(schemas[rows.name])
         columns = schema.names if rows.columns is None else [*rows.columns, *(column for _, column in rows.renamed)]
-        steps = (str(view) if isinstance(view, Lookup) else view.where for view in rows.views)
+        steps = (view.where if isinstance(view, View) else str(view) for view in rows.views)
         where = " AND ".join(one for one in (*steps, rows.where) if one) or None
         reads.append(Read(rows.name if name == ONLY else name, schema, tuple(dict.fromkeys(columns)), where))
     return Draft(spec.query, tuple(reads), on_spark, sieve, then=tuple(_asked_then(spec.then)))

@@ -11,10 +11,12 @@ import pyarrow as pa
 from skyband import expressions
 from skyband.core.encoding.inputs import Source
 from skyband.core.encoding.schemas import fitted
-from skyband.dialect.query_spec import Lookup, Rows, View
+from skyband.dialect.query_spec import Lookup, OverLines, Rows, Sessions, View
 from skyband.dialect.reading import quoted
 from skyband.errors import InvalidInput
 from skyband.sql.lookups import looked_up, looked_up_in_spark
+from skyband.sql.over import with_aggregates
+from skyband.sql.sessions import in_sessions, in_sessions_on_spark
 
 
 def prepared(sources: Mapping[str, Source], rows: Rows) -> Source:
@@ -23,6 +25,10 @@ def prepared(sources: Mapping[str, Source], rows: Rows) -> Source:
     for view in rows.views:
         if isinstance(view, Lookup):
             source = looked_up(source, view, prepared(sources, view.table))
+        elif isinstance(view, OverLines):
+            source = with_aggregates(source, view)
+        elif isinstance(view, Sessions):
+            source = in_sessions(source, view)
         else:
             source = _viewed(source, view)
     taken, schema = rows.taken(source.schema)
@@ -68,8 +74,12 @@ def prepared_in_spark(data: Mapping[str, Any], rows: Rows, schemas: Mapping[str,
     """The same of DataFrames with these columns."""
     df, schema = data[rows.name], schemas[rows.name]
     for view in rows.views:
+        assert not isinstance(view, OverLines)  # lines are Arrow, wherever they come from
         if isinstance(view, Lookup):
             df, schema = looked_up_in_spark(df, view, prepared_in_spark(data, view.table, schemas)), view.schema
+            continue
+        if isinstance(view, Sessions):
+            df, schema = in_sessions_on_spark(df, view), view.schema
             continue
         if view.where is not None:
             df = df.where(condition_in_spark(view.where, schema))

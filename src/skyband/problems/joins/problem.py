@@ -19,7 +19,7 @@ from skyband.core.plan import Draft, Plan, Step, in_panes
 from skyband.core.problem import Problem, Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
-from skyband.problems.joins import embedded, planning, sql, sql_rows
+from skyband.problems.joins import embedded, planning, sql, sql_over, sql_rows
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import bind
 from skyband.problems.joins.distribution import shows_without_rows, spread
@@ -127,6 +127,8 @@ class Joins(Problem[JoinAggregate]):
         return statement.is_grouped or sql_rows.matches(statement)
 
     def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
+        if statement.over:
+            return sql_over.ask(statement, schemas)
         is_of_rows = not statement.is_grouped or sql_rows.compares_inputs(statement)
         return (sql_rows if is_of_rows else sql).ask(statement, schemas)
 

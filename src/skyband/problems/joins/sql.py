@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.core.encoding.output import free_name
+from skyband.dialect.clauses import RANKS
 from skyband.dialect.columns import Item
 from skyband.dialect.computing import with_columns
 from skyband.dialect.functions import refuse_function, unknown_function
@@ -29,7 +30,7 @@ from skyband.dialect.reading import (
     window_of,
     written,
 )
-from skyband.dialect.statement import Statement
+from skyband.dialect.statement import Statement, is_over
 from skyband.dialect.text import word_at
 from skyband.dialect.window_bounds import bound_in, check_whole, start_of, with_bounds
 from skyband.expressions.aggregates import COUNT_DISTINCT, bind_argument, read_aggregate
@@ -49,9 +50,9 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     for item in statement.items:
         if (call := unknown_function(item.tree)) is not None:
             refuse_function(statement, call)
-    statement = _without_filters(statement)
+    statement = without_filters(statement)
     statement, schemas = with_columns(statement, schemas, _groups(statement), "GROUP BY")
-    statement, schemas = with_columns(statement, schemas, _counted(statement), "COUNT(DISTINCT …)")
+    statement, schemas = with_columns(statement, schemas, counted(statement), "COUNT(DISTINCT …)")
     return _ranked_as_lines(statement, schemas) if _ranks_as_lines(statement) else _groups_of(statement, schemas)[0]
 
 
@@ -93,12 +94,11 @@ def _groups_of(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Sc
 
 
 def _ranks_as_lines(statement: Statement) -> bool:
-    """Does the statement rank groups for each value of a column, or give equal groups the same rank?"""
+    """Does the statement rank groups for each value of a column, let equal ones share a rank, or have OVER?"""
     qualify, limit = statement.select.args.get("qualify"), statement.select.args.get("limit")
     windows = [] if qualify is None else list(qualify.find_all(exp.Window))
-    if any(one.args.get("partition_by") or not isinstance(one.this, exp.RowNumber) for one in windows):
-        return True
-    return limit is not None and bool(limit.expressions or has_ties(limit))
+    apart = any(one.args.get("partition_by") or not isinstance(one.this, exp.RowNumber) for one in windows)
+    return bool(statement.over or apart or (limit is not None and (limit.expressions or has_ties(limit))))
 
 
 def _ranked_as_lines(statement: Statement, schemas: Schemas) -> QuerySpec:
@@ -107,7 +107,7 @@ def _ranked_as_lines(statement: Statement, schemas: Schemas) -> QuerySpec:
     taken = {*LEAD, *BOUNDS}
 
     def put(node: exp.Expr) -> exp.Expr:
-        is_aggregate = isinstance(node, exp.AggFunc) and not isinstance(node, (exp.Rank, exp.DenseRank))
+        is_aggregate = isinstance(node, exp.AggFunc) and not isinstance(node, RANKS) and not is_over(node)
         if not is_aggregate and not isinstance(node, exp.Column):
             return node
         if node not in found:
@@ -169,7 +169,7 @@ def bounds_of(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.
     return {BOUNDS[0]: start_of(end, windows[0].size or 0, by_count=windows[0].on is None), BOUNDS[1]: end}
 
 
-def _without_filters(statement: Statement) -> Statement:
+def without_filters(statement: Statement) -> Statement:
     """Rewrite SUM(x) FILTER (WHERE c) as SUM(CASE WHEN c THEN x END)."""
 
     def write(node: exp.Expr) -> exp.Expr:
@@ -220,7 +220,7 @@ def _groups(statement: Statement) -> list[exp.Expr]:
     return [] if group is None else list(group.expressions)
 
 
-def _counted(statement: Statement) -> list[exp.Expr]:
+def counted(statement: Statement) -> list[exp.Expr]:
     """The expressions over columns in COUNT(DISTINCT …)."""
     trees = [*(item.tree for item in statement.items), statement.select, *statement.kept]
     counts = [count for tree in trees for count in tree.find_all(exp.Count) if isinstance(count.this, exp.Distinct)]
@@ -249,7 +249,7 @@ class Aggregates:
         elsewhere += statement.kept
         for tree in (*(item.tree for item in statement.items), *elsewhere):
             for aggregate in tree.find_all(exp.AggFunc):
-                if aggregate not in self._known and not isinstance(aggregate, (exp.Rank, exp.DenseRank)):
+                if aggregate not in self._known and not isinstance(aggregate, RANKS):
                     self._add(aggregate, self._text(aggregate), taken)
 
     def _add(self, aggregate: exp.Expr, name: str, taken: set[str]) -> None:
@@ -263,11 +263,8 @@ class Aggregates:
         called = word_at(self._statement.text, aggregate)
         read = self._statement.attempt(lambda: read_aggregate(self.texts[name], called), aggregate)
         columns = list(aggregate.find_all(exp.Column, bfs=False))
-        if (
-            read.argument is not None
-            and read.function != COUNT_DISTINCT
-            and len({column.table for column in columns}) == 1
-        ):
+        is_one = read.argument is not None and len({column.table for column in columns}) == 1
+        if is_one and read.function != COUNT_DISTINCT:
             schema = self._schemas[columns[0].table]
             self._statement.attempt(lambda: bind_argument(read, schema), columns[0])
 

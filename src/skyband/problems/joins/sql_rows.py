@@ -44,6 +44,8 @@ _ASKED: Final = ("group", "having", *RANKING)
 
 def matches(statement: Statement) -> bool:
     """Does the statement ask for rows of a join of windows, all of them or the best?"""
+    if statement.over and len(statement.inputs) == 1:
+        return True
     streams = [one for one in statement.inputs if one.window is not None or statement.window is not None]
     if statement.is_grouped or statement.has_full_join or len(streams) < 2 or statement.select.args.get("having"):
         return False
@@ -67,11 +69,11 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     items = tuple(item for item in statement.items if not _is_shown_before(statement, item))
     statement = replace(statement, items=items)
     if statement.is_grouped or _is_asked(statement, _ASKED):
-        return _asked_of_rows(statement, schemas)
-    return _rows(statement, schemas)[0]
+        return asked_of_rows(statement, schemas)
+    return rows(statement, schemas)[0]
 
 
-def _rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
+def rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
     """The query for all rows, and the columns of its own answer."""
     statement.check_exact("Joins are exact")
     filters, on, of_several = conditions_of(statement)
@@ -94,23 +96,24 @@ def _rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]
     )
     if not gives_windows(query.emit):
         statement.refuse(
-            "Skyband emits all rows of a join when a window closes",
-            statement.inputs[1].node if statement.emit is None else "EMIT",
+            f"Skyband emits all rows {'of a join' if len(statement.inputs) > 1 else 'beside an aggregate'} when a "
+            "window closes",
+            statement.inputs[-1].node if statement.emit is None else "EMIT",
             "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE]." if statement.emit is None else "Leave EMIT out.",
         )
-    rows = rows_of(statement, query, schemas, filters)
-    output = output_of(statement, query, schemas, rows)
+    read = rows_of(statement, query, schemas, filters)
+    output = output_of(statement, query, schemas, read)
     check_conditions(statement, having, output)
     check_whole(statement, str(query.emit), is_cut=False)
     bounds = bounds_of(statement, inputs)
     shown = [(item.name, with_bounds(groups.over_answer(item.tree), bounds)) for item in statement.items]
     kept = [with_bounds(groups.over_answer(tree), bounds) for tree in statement.kept]
     check_conditions(statement, kept, output)
-    spec = QuerySpec(query, rows, shown_of(statement, output, query, shown), kept=all_of(kept), repeated=count)
+    spec = QuerySpec(query, read, shown_of(statement, output, query, shown), kept=all_of(kept), repeated=count)
     return spec, output
 
 
-def _asked_of_rows(statement: Statement, schemas: Schemas) -> QuerySpec:
+def asked_of_rows(statement: Statement, schemas: Schemas) -> QuerySpec:
     """A query for all rows, followed by a query that ranks or groups the rows of each window."""
     clauses = {name: statement.select.args[name] for name in _ASKED if statement.select.args.get(name)}
     trees = [*(item.tree for item in statement.items), *clauses.values(), *statement.kept]
@@ -130,7 +133,7 @@ def _asked_of_rows(statement: Statement, schemas: Schemas) -> QuerySpec:
         bare.set(name, None)
     bare.set("expressions", [column.copy() for _, column in shown])
     items = tuple(Item(name, column, is_named=False) for name, column in shown)
-    spec, answer = _rows(replace(statement, select=bare, items=items, kept=()), schemas)
+    spec, answer = rows(replace(statement, select=bare, items=items, kept=()), schemas)
     select = statement.select.copy()
     for name, value in (
         ("where", None),

@@ -147,7 +147,7 @@ class Rows(OneWindowProblem[TopK]):
         return spark.projection(rows, job, score)
 
     def matches(self, statement: Statement) -> bool:
-        return not statement.is_grouped and len(statement.inputs) == 1
+        return not statement.is_grouped and len(statement.inputs) == 1 and not statement.over
 
     def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         return sql.ask(statement, schemas)

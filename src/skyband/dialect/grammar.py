@@ -8,6 +8,7 @@ for power; EMIT, WITH ERROR and WITH RECALL at the end; EXPLAIN [ANALYZE] in fro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -54,7 +55,7 @@ class SkybandSql(Spark):
             word: parse for word, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if word != "ANY"
         }
         FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "TO_CHAR": to_char, "DATE_BIN": date_bin}
-        _per: ClassVar[list[exp.Expr | None]] = []  # what stands behind PARTITION BY in a table function
+        _per: Sequence[exp.Expr | None] = ()  # what stands behind PARTITION BY in a table function
         _is_inside = False  # a statement: the one behind WITH has its ending read there
 
         def _parse_statement(self) -> exp.Expr | None:
@@ -158,14 +159,16 @@ class SkybandSql(Spark):
                 self._retreat(start)
                 return None
             self._advance(2)
-            self._per = []
+            self._per = ()
             arguments = self._parse_csv(self._parse_table_argument)
             self._match_r_paren()
             if is_wrapped:
                 self._match_r_paren()
             alias = self._parse_table_alias(alias_tokens=self.TABLE_ALIAS_TOKENS)
             function = exp.var(name.text.upper()).update_positions(name)
-            return self.expression(TableFunction(this=function, expressions=arguments, alias=alias, per=self._per))
+            return self.expression(
+                TableFunction(this=function, expressions=arguments, alias=alias, per=list(self._per))
+            )
 
         def _parse_table_argument(self) -> exp.Expr | None:
             """An argument, by its place or as `SIZE => …`."""

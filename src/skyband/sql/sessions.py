@@ -69,10 +69,10 @@ def _with_bounds(rows: pa.RecordBatch, start: Ints, end: Ints, asked: Sessions) 
     """The rows with the bounds of their sessions, in the order of their ends."""
     order = np.argsort(end, kind="stable")
     unknown = (start >= FOREVER)[order]
-    start, end = (pa.array(one[order], pa.int64(), mask=unknown) for one in (start, end))
+    ticks = [pa.array(one[order], pa.int64(), mask=unknown) for one in (start, end)]
     kind = asked.schema.field(asked.on).type
-    bounds = [one.view(kind) if pa.types.is_timestamp(kind) else one.cast(kind) for one in (start, end)]
-    return pa.record_batch([*rows.take(pa.array(order)).columns, *bounds, end], schema=asked.schema)
+    bounds = [one.view(kind) if pa.types.is_timestamp(kind) else one.cast(kind) for one in ticks]
+    return pa.record_batch([*rows.take(pa.array(order)).columns, *bounds, ticks[1]], schema=asked.schema)
 
 
 @dataclass

@@ -77,7 +77,7 @@ LINES = (
         5,
         "generated statements: embedded and DuckDB, every fortieth on Spark, too",
         "0 differences",
-        1_000,
+        200,
         20_000,
         three_ways.run,
     ),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any, ClassVar, Protocol, TypeVar
+
+import pyarrow as pa
 
 from skyband.core.plan import Step, in_panes
 from skyband.core.problem import Problem, Running
 from skyband.engines.embedded.running import run
-from skyband.windows import Window
+from skyband.windows import Span, Window
 
 
 class Windowed(Protocol):
@@ -32,6 +36,13 @@ class OneWindowProblem(Problem[W]):
 
     def start(self, data: Any, query: W) -> Running:
         return run(data, partial(self.open, query), query.window)
+
+    def answer_on_spark(
+        self, query: W, schema: Any, states: Sequence[bytes], k: int | None, size: Span | None, *, external_clock: bool
+    ) -> pa.Table:
+        spark = import_module(f"skyband.problems.{self.name}.spark")  # by name, because only Spark's users have PySpark
+        answer: pa.Table = spark.answer_now(query, schema, states, k, size, external_clock=external_clock)
+        return answer
 
     def refuses_spark(self, query: W) -> str | None:
         if query.window.by_count and query.window.order is None:

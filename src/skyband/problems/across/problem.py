@@ -5,7 +5,7 @@ SELECT flow FROM r1 FULL JOIN r2 USING (flow) WINDOW [100 EVERY 1 ON t] ORDER BY
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -21,7 +21,6 @@ from skyband.problems.across.codec import AcrossCodec
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession
 from skyband.problems.one_window import OneWindowProblem
-from skyband.windows import Span
 
 if TYPE_CHECKING:
     from skyband.core.picture import Picture
@@ -65,20 +64,6 @@ class Across(OneWindowProblem[TopKAcross]):
 
     def codec(self, query: TopKAcross, schema: pa.Schema) -> AcrossCodec:
         return AcrossCodec(query, schema)
-
-    def answer_on_spark(
-        self,
-        query: TopKAcross,
-        schema: Any,
-        states: Sequence[bytes],
-        k: int | None,
-        size: Span | None,
-        *,
-        external_clock: bool,
-    ) -> pa.Table:
-        from skyband.problems.across import spark
-
-        return spark.answer_now(query, schema, states, k, size, external_clock=external_clock)
 
     def start(self, data: Any, query: TopKAcross) -> Running:
         """Run over one stream, in which a column may name the source, or over a mapping from names to streams."""

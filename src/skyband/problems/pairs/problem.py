@@ -30,7 +30,6 @@ from skyband.problems.pairs.codec import PairsCodec
 from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.operator import Spec
 from skyband.problems.pairs.query import TopKPairs
-from skyband.windows import Span
 
 if TYPE_CHECKING:
     from skyband.core.picture import Picture
@@ -96,20 +95,6 @@ class Pairs(OneWindowProblem[TopKPairs]):
 
     def codec(self, query: TopKPairs, schema: pa.Schema) -> PairsCodec:
         return PairsCodec(query, schema)
-
-    def answer_on_spark(
-        self,
-        query: TopKPairs,
-        schema: Any,
-        states: Sequence[bytes],
-        k: int | None,
-        size: Span | None,
-        *,
-        external_clock: bool,
-    ) -> pa.Table:
-        from skyband.problems.pairs import spark
-
-        return spark.answer_now(query, schema, states, k, size, external_clock=external_clock)
 
     def alike(self, query: TopKPairs, columns: Sequence[str]) -> Hashable | None:
         """All but k and size."""

@@ -28,7 +28,6 @@ from skyband.problems.one_window import OneWindowProblem
 from skyband.problems.rows import planning, sql
 from skyband.problems.rows.codec import RowsCodec, ViewsCodec
 from skyband.problems.rows.query import TopK
-from skyband.windows import Span
 
 if TYPE_CHECKING:
     from skyband.core.picture import Picture
@@ -88,20 +87,6 @@ class Rows(OneWindowProblem[TopK]):
 
     def codec(self, query: TopK, schema: pa.Schema) -> RowsCodec:
         return RowsCodec(query, schema)
-
-    def answer_on_spark(
-        self,
-        query: TopK,
-        schema: Any,
-        states: Sequence[bytes],
-        k: int | None,
-        size: Span | None,
-        *,
-        external_clock: bool,
-    ) -> pa.Table:
-        from skyband.problems.rows import spark
-
-        return spark.answer_now(query, schema, states, k, size, external_clock=external_clock)
 
     def alike(self, query: TopK, columns: Sequence[str]) -> Hashable | None:
         """Everything but k, size and slide.

@@ -7,7 +7,7 @@ ORDER BY price DESC LIMIT 3 BY q.id
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -24,7 +24,6 @@ from skyband.problems.subscriptions.codec import SubscriptionsCodec
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.query import TopKForEach
 from skyband.problems.subscriptions.session import SubscriptionsSession
-from skyband.windows import Span
 
 if TYPE_CHECKING:
     from skyband.core.picture import Picture
@@ -81,20 +80,6 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
 
     def codec(self, query: TopKForEach, schema: pa.Schema) -> SubscriptionsCodec:
         return SubscriptionsCodec(query, schema)
-
-    def answer_on_spark(
-        self,
-        query: TopKForEach,
-        schema: Any,
-        states: Sequence[bytes],
-        k: int | None,
-        size: Span | None,
-        *,
-        external_clock: bool,
-    ) -> pa.Table:
-        from skyband.problems.subscriptions import spark
-
-        return spark.answer_now(query, schema, states, k, size, external_clock=external_clock)
 
     def run_on_spark(self, data: Any, query: TopKForEach, given: Any = None) -> Any:
         """Run `query` over the DataFrame `data`. `given`: a DataFrame of queries, or a stream of their changes."""

@@ -27,6 +27,7 @@ NEVER_RAISES = {
 }
 NEVER_RAISES |= {
     "Session.next_close",
+    "Session.latest",
     "Session.snapshot",
     "Session",
     "JoinSession.statistics",

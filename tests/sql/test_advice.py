@@ -22,6 +22,10 @@ UNITED = "SELECT * FROM ({}) AS u [WINDOW 10 EVERY 5 ON t] ORDER BY t LIMIT 1"
 
 # By the advice, a statement that takes it.
 MENDED = {
+    "Write WHERE a.symbol = b.symbol … LIMIT k BY a.symbol.": (
+        "SELECT * FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b.symbol "
+        "ORDER BY |a.price - b.price| LIMIT 3 BY a.symbol WINDOW [10 EVERY 5 ON t]"
+    ),
     "GROUP BY gives each row once: SELECT symbol FROM trades [WINDOW 1 HOUR] GROUP BY symbol.": (
         "SELECT symbol FROM trades [WINDOW 1 HOUR] GROUP BY symbol"
     ),

@@ -234,7 +234,7 @@ def test_the_same_on_spark(spark: SparkSession, tmp_path: Any) -> None:
         query.awaitTermination()
         rows = spark.table(f"lookup_{number}").toArrow().to_pylist()
         check_same(ordered([tuple(row.values()) for row in rows]), in_duckdb(PLAIN[number], data))
-    with pytest.raises(sb.InvalidInput, match="'r' has no window, so it is a table"):
+    with pytest.raises(sb.InvalidInput, match="'r' has no window, so it must be a table"):
         sb.sql("SELECT q.weight FROM q JOIN r ON q.name = r.s", q=there["q"], r=stream)
 
 

@@ -197,7 +197,12 @@ class Session(SessionCalls):
         return self._operator.next_close()
 
     def latest(self) -> int | None:
-        """The largest value of the window's column so far, in its ticks; None without rows, or if nobody can say."""
+        """How far the rows have come.
+
+        Returns
+        -------
+        The largest value of the window's column so far, in its ticks; None without rows, or if nobody knows.
+        """
         with self._turn:
             found = getattr(self._operator, "latest", -FOREVER)
             return None if found == -FOREVER else int(found)

@@ -25,7 +25,7 @@ def answers(name: str, spec: Spec, values: Any, **options: int) -> tuple[list[tu
     for first in range(0, ROWS, 25):
         part = values[:, first : first + 25]
         answer = operator.push(Batch(part, np.empty((0, part.shape[1])), np.empty(0, np.int64), first))
-        found += zip(*(column.tolist() for column in answer[:-1]), strict=True)
+        found += zip(*(column.tolist() for column in answer[:-1] if column is not None), strict=True)
     return found, operator
 
 

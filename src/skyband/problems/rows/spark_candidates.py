@@ -165,8 +165,9 @@ class CandidateGatherer(Gatherer):
         kept = ~timeless if self._sieve is None else self._candidates(table, scores.without_rows(timeless | unranked))
         if self._sieve is not None and not timeless.all():
             # Of a batch, the latest row closes the last windows, whether or not it has a score.
-            times = times_of(table.column(str(self._job.window.on)))
-            kept[np.where(timeless, -NEVER, times).argmax()] = True
+            times = np.where(timeless, -NEVER, times_of(table.column(str(self._job.window.on))))
+            if not kept[times == times.max()].any():
+                kept[times.argmax()] = True
         return self.typed(table, kept), tally
 
     def weights(self, table: pa.Table) -> Weights:

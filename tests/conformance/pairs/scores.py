@@ -44,7 +44,7 @@ class Scored(NamedTuple):
 def divide(x: float, y: float) -> float:
     if y != 0:
         return x / y
-    return NAN if x == 0 or x != x else math.copysign(1, x) * math.copysign(1, y) * math.inf
+    return NAN if x == 0 or x != x else math.copysign(math.inf, x)  # zero has one sign
 
 
 def distance(x: float, y: float) -> float:

@@ -117,7 +117,7 @@ def random_case(algorithm: PairAlgorithm, draw: random.Random) -> Case:
             lambda i: float(i),
             lambda i: float(-i),
             lambda i: 1.0,
-            lambda i: draw.choice([NAN, 1.0, draw.random(), INF, -INF, 0.0, 0.0]),
+            lambda i: draw.choice([NAN, 1.0, draw.random(), INF, -INF, 0.0, -0.0]),
         ]
     )
     step = draw.choice([lambda: draw.randint(0, 2), lambda: draw.randint(-6, 8), lambda: draw.randint(-30, 31)])

@@ -165,10 +165,12 @@ class Problem(ABC, Generic[Q]):
         `given` is a part of the query that only Spark has: a Column as the score, or a DataFrame of queries.
         """
 
-    def answer_on_spark(
-        self, query: Q, schema: Any, states: Sequence[bytes], k: int | None, size: Span | None, *, external_clock: bool
-    ) -> pa.Table:
-        """The answer right now, from the snapshots of all buckets. `query` and `schema` are what a bucket is asked."""
+    def bucket_on_spark(self, query: Q, schema: Any, snapshot: bytes, *, external_clock: bool) -> Any:
+        """The session of a bucket, from its snapshot. `query` and `schema` are what a bucket is asked."""
+        raise InvalidQuery(f"The state of this kind of query ({self.summary(query)}) cannot be read.")
+
+    def answer_on_spark(self, query: Q, sessions: Sequence[Any], k: int | None, size: Span | None) -> pa.Table:
+        """The answer right now, from the sessions of all buckets."""
         raise InvalidQuery(f"The state of this kind of query ({self.summary(query)}) cannot be asked for an answer.")
 
     def sieve_on_spark(self, data: Any, query: Q) -> str | None:

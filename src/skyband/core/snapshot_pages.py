@@ -22,7 +22,7 @@ from skyband.kernels.page_ends import page_ends
 DIGEST_BYTES: Final = 16
 WHOLE_BYTES: Final = 1 << 16  # a snapshot up to this size is not cut: pages would cost more than they save
 PAGE_BYTES: Final = 1 << 13  # on average; the shortest have a quarter of it, the longest four times as much
-LIST_BYTES: Final = 1 << 12  # a list of digests up to this size is not cut again
+LIST_BYTES: Final = 1 << 9  # a list of digests up to this size is not cut again
 
 # A random number for each value of a byte, fixed for ever. A rolling hash of them decides where pages end.
 _GEARS: Final = np.random.Generator(np.random.PCG64(20_110_612)).integers(0, 2**64, 256, np.uint64)
@@ -42,7 +42,7 @@ def split(snapshot: bytes, *, whole_bytes: int = WHOLE_BYTES, page_bytes: int = 
     pages: dict[bytes, bytes] = {}
     root, depth, most = snapshot, 0, whole_bytes
     while len(root) > most:
-        found = [(_digest(page), page) for page in _cut(root, page_bytes)]
+        found = [(digest_of_page(page), page) for page in _cut(root, page_bytes)]
         pages.update(found)
         root, depth, most = b"".join(digest for digest, _ in found), depth + 1, LIST_BYTES
     return PagedSnapshot(root, depth, pages)
@@ -76,10 +76,10 @@ def _cut(data: bytes, page_bytes: int) -> Iterator[bytes]:
 def _checked(digest: bytes, page: bytes | None) -> bytes:
     if page is None:
         raise SnapshotCorrupt(f"A page of the snapshot is missing ({digest.hex()}). Use an earlier one.")
-    if _digest(page) != digest:
+    if digest_of_page(page) != digest:
         raise SnapshotCorrupt(f"A page of the snapshot is damaged ({digest.hex()}). Use an earlier one.")
     return page
 
 
-def _digest(page: bytes) -> bytes:
+def digest_of_page(page: bytes) -> bytes:
     return hashlib.blake2b(page, digest_size=DIGEST_BYTES).digest()

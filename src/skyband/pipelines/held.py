@@ -53,7 +53,7 @@ def _sums(buckets: list[Bucket]) -> dict[str, int]:
         "buckets": len(buckets),
         "rows": sum(one.rows_held for one in buckets),
         "groups": sum(one.groups for one in buckets),
-        "bytes": sum(one.nbytes for one in buckets),
+        "bytes": sum(one.stored.nbytes for one in buckets),
     }
 
 

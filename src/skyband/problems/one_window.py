@@ -37,12 +37,16 @@ class OneWindowProblem(Problem[W]):
     def start(self, data: Any, query: W) -> Running:
         return run(data, partial(self.open, query), query.window)
 
-    def answer_on_spark(
-        self, query: W, schema: Any, states: Sequence[bytes], k: int | None, size: Span | None, *, external_clock: bool
-    ) -> pa.Table:
-        spark = import_module(f"skyband.problems.{self.name}.spark")  # by name, because only Spark's users have PySpark
-        answer: pa.Table = spark.answer_now(query, schema, states, k, size, external_clock=external_clock)
+    def bucket_on_spark(self, query: W, schema: Any, snapshot: bytes, *, external_clock: bool) -> Any:
+        return self._spark.reopened(query, schema, snapshot, external_clock=external_clock)
+
+    def answer_on_spark(self, query: W, sessions: Sequence[Any], k: int | None, size: Span | None) -> pa.Table:
+        answer: pa.Table = self._spark.answer_now(query, sessions, k, size)
         return answer
+
+    @property
+    def _spark(self) -> Any:
+        return import_module(f"skyband.problems.{self.name}.spark")  # by name: only Spark's users have PySpark
 
     def refuses_spark(self, query: W) -> str | None:
         if query.window.by_count and query.window.order is None:

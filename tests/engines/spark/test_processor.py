@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import OrderedDict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,13 +18,15 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 import skyband as sb
 from skyband.core.snapshot_pages import join
-from skyband.engines.spark import paged_state
+from skyband.engines.spark import kept_state
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.bucket_job import TIE
 from skyband.engines.spark.clock import Clock
+from skyband.engines.spark.journal import digest_of
+from skyband.engines.spark.kept_state import Stored, key_of
 from skyband.engines.spark.pages import Tally, page_batch, read_table
 from skyband.engines.spark.processor import PAGES_NAME, STATE_NAME, processor_of
-from skyband.errors import SnapshotMismatch
+from skyband.errors import SnapshotCorrupt, SnapshotMismatch
 from skyband.problems.rows.planning import plan, specify
 from skyband.problems.rows.spark import TopKJob
 from skyband.problems.rows.spark_candidates import SCORE
@@ -126,70 +130,130 @@ def test_the_state_of_another_query_is_refused(other: BucketRunner) -> None:
         stranger.test(KEY, [page((5, 1.0, 0))])
 
 
-@pytest.mark.parametrize("forgetful", [False, True], ids=["the worker stays", "another worker each time"])
-def test_state_in_pages_answers_as_state_in_one_value(monkeypatch: pytest.MonkeyPatch, forgetful: bool) -> None:
-    """What is in the state is what its root leads to, no more, whoever ran the micro-batch before."""
-    whole = bucket_of(BucketRunner(job(k=3), Clock(1), 16))
-    paged = bucket_of(BucketRunner(job(k=3), Clock(1), 16))
+KEPT = {  # how a state may be kept, and what makes it so
+    "one value": {"small_bytes": 1 << 30},
+    "pages": {"small_bytes": 0, "new_bytes": 0, "journal_share": 0},
+    "one page": {"small_bytes": 0, "new_bytes": 1 << 30, "journal_share": 0},
+    "journal": {"small_bytes": 0},
+    "long journal": {"small_bytes": 0, "journal_share": 20},
+}
+
+
+def kept_as(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    for name, value in KEPT[how].items():
+        monkeypatch.setattr(kept_state, name, value)
+
+
+def stored_in(bucket: TwsTester) -> Stored:
+    """What the state says; nothing else is in it."""
+    stored = Stored.read(bucket.peekValueState(STATE_NAME, KEY)[4:])
+    found = {key: content for (key,), (content,) in bucket.peekMapState(PAGES_NAME, KEY).items()}
+    assert stored.root is not None
+    _, pages = join(stored.root, stored.depth, found.get)
+    entries = list(map(key_of, range(stored.entries)))
+    assert found.keys() == {*pages, *entries}
+    assert sum(len(found[entry]) for entry in entries) == stored.journal_bytes
+    assert stored.journal == (digest_of(found[entries[-1]]) if entries else b"")
+    return stored
+
+
+@pytest.mark.parametrize("workers", [1, 2, 0], ids=["one worker", "two workers in turns", "a new worker each time"])
+@pytest.mark.parametrize("how", [how for how in KEPT if how != "one value"])
+def test_all_ways_to_keep_a_state_answer_alike(monkeypatch: pytest.MonkeyPatch, how: str, workers: int) -> None:
+    plain, bucket = (bucket_of(BucketRunner(job(k=3), Clock(1), 16)) for _ in range(2))
     random = np.random.default_rng(1)
-    for number in range(30):
-        rows = [(10 * number + int(time), float(score), 0) for time, score in random.integers(0, 20, (40, 2))]
-        expected = shown(whole.test(KEY, [page(*rows)])) + shown(whole.setWatermark(10 * number + 1))
-        with monkeypatch.context() as patch:
-            patch.setattr(paged_state, "whole_bytes", 0)
-            patch.setattr(paged_state, "new_bytes", 0)
-            found = shown(paged.test(KEY, [page(*rows)])) + shown(paged.setWatermark(10 * number + 1))
-        assert found == expected
-        *_, depth, root = paged.peekValueState(STATE_NAME, KEY)
-        pages = {digest: content for (digest,), (content,) in paged.peekMapState(PAGES_NAME, KEY).items()}
-        assert depth > 0
-        assert join(root, depth, pages.get)[1] == pages, "no page is left that nothing leads to"
-        if forgetful:
-            paged_state._kept.clear()
+    expected, found, lengths = [], [], []
+    known: list[OrderedDict[Any, Any]] = [OrderedDict(), OrderedDict()]
+    for number in range(60):
+        rows = [(5 * number + int(time), float(score), 0) for time, score in random.integers(0, 20, (40, 2))]
+        for each, lines, way in ((plain, expected, "one value"), (bucket, found, how)):
+            with monkeypatch.context() as patch:
+                kept_as(patch, way)
+                # A worker knows what it has done itself; another one, what was so when it last had the bucket.
+                patch.setattr(kept_state, "_kept", known[number % workers] if workers else OrderedDict())
+                lines += shown(each.test(KEY, [page(*rows)])) + shown(each.setWatermark(5 * number + 1))
+        lengths.append(stored_in(bucket).entries)
+    assert found == expected
+    assert stored_in(plain).depth == 0
+    if "journal" in how:
+        assert len(set(lengths)) > 3
+        ends = any(after < before for before, after in pairwise(lengths))
+        assert ends == (how == "journal"), "a snapshot ends a journal"
+    else:
+        assert set(lengths) == {0}
 
 
-@pytest.mark.parametrize("new_bytes", [0, 1 << 22], ids=["in pages", "in one value"])
+@pytest.mark.parametrize("how", KEPT)
 def test_a_session_is_not_trusted_where_the_committed_state_is_another(
-    monkeypatch: pytest.MonkeyPatch, new_bytes: int
+    monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """A micro-batch that failed after this worker had done its part is done again, from the state before it."""
-    monkeypatch.setattr(paged_state, "whole_bytes", 0)
-    monkeypatch.setattr(paged_state, "new_bytes", new_bytes)
-    bucket = bucket_of(BucketRunner(job(), Clock(1), 16))
-    bucket.test(KEY, [page((5, 1.0, 0))])
+    kept_as(monkeypatch, how)
+    bucket = bucket_of(BucketRunner(job(k=2), Clock(1), 16))
+    for row in ((5, 1.0, 0), (5, 0.5, 1)):
+        bucket.test(KEY, [page(row)])
     value, pages = bucket.peekValueState(STATE_NAME, KEY), dict(bucket.peekMapState(PAGES_NAME, KEY))
-    assert bool(pages) == (new_bytes == 0)
-    bucket.test(KEY, [page((6, 9.0, 0))])  # not committed:
+    for row in ((6, 9.0, 0), (6, 8.0, 0)):
+        bucket.test(KEY, [page(row)])  # not committed:
     bucket.updateValueState(STATE_NAME, KEY, value)
     bucket.updateMapState(PAGES_NAME, KEY, pages)
-    bucket.test(KEY, [page((6, 2.0, 0))])
-    assert shown(bucket.setWatermark(10)) == [(10, 2.0)]
+    bucket.test(KEY, [page((6, 2.0, 0))])  # the same number of entries as what was not committed
+    bucket.test(KEY, [page((7, 3.0, 0))])
+    assert shown(bucket.setWatermark(10)) == [(10, 3.0), (10, 2.0)]
 
 
-@pytest.mark.parametrize("forgetful", [False, True], ids=["the worker stays", "another worker each time"])
-def test_what_is_mostly_new_is_one_value_and_what_grows_slowly_is_pages(
-    monkeypatch: pytest.MonkeyPatch, forgetful: bool
-) -> None:
-    monkeypatch.setattr(paged_state, "whole_bytes", 0)
+def test_a_journal_holds_at_most_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is written is at most three times the entries: a snapshot is written once they have half its bytes."""
+    kept_as(monkeypatch, "journal")
     bucket = bucket_of(BucketRunner(job(k=500), Clock(1), 16))
-    plain = bucket_of(BucketRunner(job(k=500), Clock(1), 16))
     random = np.random.default_rng(1)
-    depths = []
-    for number, (start, rows) in enumerate([(0, 4_000), (0, 1), (0, 1), (40, 4_000), (40, 1), (80, 1)], start=1):
-        pushed = page(*((start + int(t), float(random.random()), 0) for t in random.integers(0, 20, rows)))
-        found = shown(bucket.test(KEY, [pushed])) + shown(bucket.setWatermark(start + number))
-        with monkeypatch.context() as patch:
-            patch.setattr(paged_state, "whole_bytes", 1 << 30)
-            assert found == shown(plain.test(KEY, [pushed])) + shown(plain.setWatermark(start + number))
-        *_, depth, root = bucket.peekValueState(STATE_NAME, KEY)
-        pages = {digest: content for (digest,), (content,) in bucket.peekMapState(PAGES_NAME, KEY).items()}
-        assert join(root, depth, pages.get)[1] == pages, "no page is left that nothing leads to"
-        depths.append(depth)
-        if forgetful:
-            paged_state._kept.clear()
-    assert depths[0] == 0
-    assert depths[2] > 0
-    assert depths[3] == 0
+    most = 0.0
+    for number in range(50):
+        bucket.test(KEY, [page(*((number + int(t), float(random.random()), 0) for t in random.integers(0, 20, 30)))])
+        bucket.setWatermark(number + 1)
+        stored = stored_in(bucket)
+        most = max(most, stored.journal_bytes / (stored.nbytes - stored.journal_bytes))
+    assert 0.2 < most <= 0.5
+
+
+def test_a_session_for_which_a_worker_has_no_room_has_no_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be repeated, ever longer, in each micro-batch."""
+    kept_as(monkeypatch, "long journal")
+    monkeypatch.setattr(kept_state, "_MOST_BYTES", 0)
+    monkeypatch.setattr(kept_state, "_dropped", set())
+    bucket = bucket_of(BucketRunner(job(), Clock(1), 16))
+    entries = []
+    for number in range(4):
+        bucket.test(KEY, [page((5, float(number), 0))])
+        entries.append(stored_in(bucket).entries)
+    assert entries == [0, 0, 0, 0]
+    assert shown(bucket.setWatermark(10)) == [(10, 3.0)]
+
+
+@pytest.mark.parametrize("damage", ["missing", "changed", "shortened"])
+def test_a_damaged_journal_is_refused(monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    kept_as(monkeypatch, "long journal")
+    bucket = bucket_of(BucketRunner(job(), Clock(1), 16))
+    for number in range(4):
+        bucket.test(KEY, [page((5, float(number), 0))])
+    pages = dict(bucket.peekMapState(PAGES_NAME, KEY))
+    (entry,) = pages[(key_of(1),)]
+    changed = {"missing": [], "changed": [entry[:-1] + bytes([entry[-1] ^ 1])], "shortened": [entry[:-1]]}[damage]
+    others = {key: content for key, content in pages.items() if key != (key_of(1),)}
+    bucket.updateMapState(PAGES_NAME, KEY, others | {(key_of(1),): (content,) for content in changed})
+    kept_state._kept.clear()
+    with pytest.raises(SnapshotCorrupt, match="journal"):
+        bucket.test(KEY, [page((5, 1.0, 0))])
+
+
+def test_a_state_of_before_there_were_journals_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept_as(monkeypatch, "one value")
+    bucket = bucket_of(BucketRunner(job(), Clock(1), 16))
+    bucket.test(KEY, [page((5, 1.0, 0))])
+    value = bucket.peekValueState(STATE_NAME, KEY)
+    bucket.updateValueState(STATE_NAME, KEY, (*value[:-3], None, None, None))
+    kept_state._kept.clear()
+    assert shown(bucket.setWatermark(10)) == [(10, 1.0)]
 
 
 def test_the_clock_rounds_up_and_knows_when_there_is_no_watermark_yet() -> None:

@@ -13,6 +13,8 @@ from engines.spark.streams import read_batches, split, trades, write_batches
 from pyspark.sql import DataFrame, SparkSession
 
 import skyband as sb
+from skyband.core.snapshot_pages import DIGEST_BYTES
+from skyband.engines.spark.kept_state import key_of
 
 pytestmark = pytest.mark.spark
 
@@ -23,10 +25,12 @@ BY = "abs(a.price - b.price) + abs(a.seq - b.seq)"
 
 
 def test_what_a_query_holds_is_read_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
-    """Pairs hold their window: with long texts it is more than one value takes, so it is in pages."""
+    """Pairs hold their window: with long texts it is more than one value takes, so it is in pages, and the rows that
+    came last are in a journal."""
     texts = np.random.default_rng(1).bytes(ROWS * TEXT_BYTES).hex()
     rows = trades(ROWS).append_column("text", pa.array(texts[i::ROWS] for i in range(ROWS)))
-    stream = read_batches(spark, write_batches(tmp_path / "input", split(rows, 2)))
+    batches = [rows.slice(0, 2_000), rows.slice(2_000, 200), rows.slice(2_200)]
+    stream = read_batches(spark, write_batches(tmp_path / "input", batches))
     checkpoint = str(tmp_path / "checkpoint")
     run(sb.top_k_pairs(stream, k=2, by=BY, ascending=True, window=WINDOW), checkpoint)
     held = sb.read_state(spark, checkpoint).orderBy("position").toArrow()
@@ -40,7 +44,9 @@ def test_what_a_query_holds_is_read_from_its_checkpoint(spark: SparkSession, tmp
         now = sb.read_answer(spark, checkpoint, **asked).select(columns).toArrow()
         assert now.to_pylist() == session.top(**asked).select(columns).to_pylist()
     pages = spark.read.format("statestore").option("stateVarName", "pages").load(checkpoint)
-    assert pages.count() > 1
+    lengths = [len(row.key) for row in pages.selectExpr("user_map_key.digest AS key").collect()]
+    assert lengths.count(DIGEST_BYTES) > 1
+    assert lengths.count(len(key_of(0))) == 2
     with pytest.raises(sb.InvalidInput, match="no state of a query 'best'"):
         sb.read_state(spark, checkpoint, query="best")
     with pytest.raises(sb.InvalidInput, match="not the checkpoint of a Skyband query"):

@@ -20,7 +20,7 @@ from skyband.windows import Span, parse_span, span_ticks
 def answers_now(codec: Codec[Any, Any], sessions: Sequence[Session], k: int | None, size: Span | None) -> pa.Table:
     """What all buckets show, one below the other: of the window that closes next or of the last `size`.
 
-    `codec` is that of one of the sessions.
+    `codec` is one of the query over the same rows.
     """
     if not codec.window.closes_by_value:
         return pa.concat_tables([session.top(k, size) for session in sessions])

@@ -31,6 +31,7 @@ from skyband.windows import Ticks, Window
 
 if TYPE_CHECKING:
     from skyband.engines.spark.gathering import Gatherer
+    from skyband.engines.spark.journal import Recorded
 
 PREFIX: Final = "__skyband_"
 TIE: Final = PREFIX + "tie"  # a hash of the whole row: orders rows that nothing else orders, the same way on a replay
@@ -91,7 +92,13 @@ class BucketJob(ABC):
     def about(self) -> About | None:
         """What a bucket is asked, for whoever reads its state; None: it cannot be said in text and numbers."""
 
-    def take(self, session: BucketSession, pages: Sequence[pa.Table]) -> pa.Table:
+    @property
+    def has_journal(self) -> bool:
+        """May the state of a bucket be a snapshot and what came after it? A reader has to open a session to repeat it,
+        so it needs to be told what the query asks."""
+        return self.about() is not None
+
+    def take(self, session: Recorded, pages: Sequence[pa.Table]) -> pa.Table:
         """The pages of a micro-batch go into the session of their bucket; returns what they make known."""
         return session.push(self.in_arrival_order(pages))
 

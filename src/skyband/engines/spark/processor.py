@@ -21,7 +21,8 @@ from skyband.engines.spark.workers import spare_the_collector
 
 STATE_NAME: Final = "bucket"
 # `fingerprint` says which query, and how many buckets, the state belongs to; `session` is a snapshot, versioned itself,
-# or leads to its pages: see core/snapshot_pages.py.
+# or leads to its pages: see core/snapshot_pages.py. The last three say how far its journal goes: see journal.py. They
+# are null in a state that an earlier version wrote.
 STATE_COLUMNS: Final = StructType(
     [
         StructField("fingerprint", StringType()),
@@ -31,6 +32,9 @@ STATE_COLUMNS: Final = StructType(
         StructField("bytes", LongType()),
         StructField("depth", IntegerType()),
         StructField("session", BinaryType()),
+        StructField("entries", IntegerType()),
+        StructField("journal", BinaryType()),
+        StructField("journal_bytes", LongType()),
     ]
 )
 PAGES_NAME: Final = "pages"

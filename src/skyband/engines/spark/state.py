@@ -18,10 +18,13 @@ from pyspark.sql import functions as sf
 from skyband.core import snapshots
 from skyband.core.about import read_about
 from skyband.core.encoding.output import free_name
+from skyband.core.problem import Problem
 from skyband.core.snapshot_pages import join
 from skyband.engines.spark.bucket import CLOCK
 from skyband.engines.spark.bucket_job import PREFIX
-from skyband.engines.spark.processor import PAGES_NAME, STATE_NAME
+from skyband.engines.spark.journal import repeat
+from skyband.engines.spark.kept_state import Stored, key_of
+from skyband.engines.spark.processor import PAGES_NAME, STATE_COLUMNS, STATE_NAME
 from skyband.engines.spark.sharing import QUESTION, number_of
 from skyband.errors import InvalidInput
 from skyband.windows import Span
@@ -37,9 +40,7 @@ class Bucket:
     bucket: int
     rows_held: int
     groups: int
-    nbytes: int
-    depth: int
-    root: bytes
+    stored: Stored
 
 
 def buckets_in(spark: SparkSession, checkpoint: str) -> list[Bucket]:
@@ -47,8 +48,9 @@ def buckets_in(spark: SparkSession, checkpoint: str) -> list[Bucket]:
     found = []
     for row in _variable(spark, checkpoint, STATE_NAME).select("key", "value").collect():
         key, value = row.key.asDict(), row.value
-        counts = value.rows_held, value.groups, value.bytes
-        found.append(Bucket(key.get(QUESTION), key["bucket"], *counts, value.depth, bytes(value.session)))
+        fields = [getattr(value, field.name, None) for field in STATE_COLUMNS]
+        stored = Stored.read(fields[STATE_COLUMNS.names.index("bytes") :])
+        found.append(Bucket(key.get(QUESTION), key["bucket"], value.rows_held, value.groups, stored))
     return sorted(found, key=lambda one: (one.question or 0, one.bucket))
 
 
@@ -64,17 +66,18 @@ def read_answer(
     spark: SparkSession, checkpoint: str, query: str | None = None, *, k: int | None = None, size: Span | None = None
 ) -> DataFrame:
     """The answer of a query right now, as `Session.top` gives it."""
-    states = [_snapshot(spark, checkpoint, one) for one in buckets_of(spark, checkpoint, query)]
+    states = [_state(spark, checkpoint, one) for one in buckets_of(spark, checkpoint, query)]
     if not states:
         raise InvalidInput(f"Nothing is held in {checkpoint}: no row has come.")
-    said = snapshots.read(states[0]).about
+    said = snapshots.read(states[0].snapshot).about
     if said is None:
         raise InvalidInput(
             f"{checkpoint} does not say what its query asks: a query whose options are functions or joins cannot be "
             "asked from outside, and neither can a state of an earlier version of Skyband before its next micro-batch."
         )
     problem, asked, schema = read_about(said)
-    answer = problem.answer_on_spark(asked, schema, states, k, size, external_clock=bool(said.get(CLOCK)))
+    sessions = [one.session(problem, asked, schema, external_clock=bool(said.get(CLOCK))) for one in states]
+    answer = problem.answer_on_spark(asked, sessions, k, size)
     return spark.createDataFrame(answer.replace_schema_metadata())
 
 
@@ -89,14 +92,39 @@ def buckets_of(spark: SparkSession, checkpoint: str, query: str | None) -> list[
     return [one for one in buckets if asked is None or one.question == asked]
 
 
-def _snapshot(spark: SparkSession, checkpoint: str, bucket: Bucket) -> bytes:
-    pages = _pages(spark, checkpoint, bucket) if bucket.depth else {}
-    return join(bucket.root, bucket.depth, pages.get)[0]
+@dataclass(frozen=True)
+class _State:
+    """What the state of a bucket says: a snapshot, and what was done to its session since."""
+
+    snapshot: bytes
+    entries: list[bytes]
+
+    def session(self, problem: Problem[Any], query: Any, schema: pa.Schema, *, external_clock: bool) -> Any:
+        """As the last micro-batch left it."""
+        session = problem.bucket_on_spark(query, schema, self.snapshot, external_clock=external_clock)
+        repeat(session, self.entries, b"")
+        return session
+
+    def snapshot_now(self) -> snapshots.Snapshot:
+        """As if the last micro-batch had written one."""
+        saved = snapshots.read(self.snapshot)
+        if not self.entries or saved.about is None:
+            return saved
+        problem, asked, schema = read_about(saved.about)
+        session = self.session(problem, asked, schema, external_clock=bool(saved.about.get(CLOCK)))
+        return snapshots.read(session.snapshot())
+
+
+def _state(spark: SparkSession, checkpoint: str, bucket: Bucket) -> _State:
+    stored = bucket.stored
+    pages = _pages(spark, checkpoint, bucket) if stored.depth else {}
+    snapshot, _ = join(stored.root or b"", stored.depth, pages.get)
+    return _State(snapshot, [pages[key_of(number)] for number in range(stored.entries)])
 
 
 def _tables(spark: SparkSession, checkpoint: str, buckets: list[Bucket]) -> Iterator[pa.Table]:
     for one in buckets:
-        session = snapshots.read(_snapshot(spark, checkpoint, one)).parts["session"]
+        session = _state(spark, checkpoint, one).snapshot_now().parts["session"]
         if "rows" not in session.tables:
             continue
         rows, held = session.tables["rows"], session.arrays["held"]
@@ -108,7 +136,7 @@ def _tables(spark: SparkSession, checkpoint: str, buckets: list[Bucket]) -> Iter
 
 
 def _pages(spark: SparkSession, checkpoint: str, bucket: Bucket) -> dict[bytes, bytes]:
-    """The pages of a bucket, by digest."""
+    """The pages of a bucket, by digest, and the entries of its journal, by number."""
     pages = _variable(spark, checkpoint, PAGES_NAME).where(sf.col("key.bucket") == bucket.bucket)
     if bucket.question is not None:
         pages = pages.where(sf.col(f"key.{QUESTION}") == bucket.question)

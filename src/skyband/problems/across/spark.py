@@ -139,23 +139,20 @@ def _projection(df: DataFrame, query: TopKAcross, stream: str) -> InputProjectio
     )
 
 
-def answer_now(
-    query: TopKAcross,
-    schema: pa.Schema,
-    states: Sequence[bytes],
-    k: int | None,
-    size: Span | None,
-    *,
-    external_clock: bool,
-) -> pa.Table:
-    """The ranking right now, from the snapshot of the one bucket."""
-    if len(states) > 1:
+def reopened(query: TopKAcross, schema: pa.Schema, snapshot: bytes, *, external_clock: bool) -> AcrossSession:
+    """The session of a bucket, for a reader of the state."""
+    return AcrossSession(BucketCodec(query, schema, external_clock=external_clock), snapshot)
+
+
+def answer_now(query: TopKAcross, sessions: Sequence[AcrossSession], k: int | None, size: Span | None) -> pa.Table:
+    """The ranking right now, of the one bucket."""
+    if len(sessions) > 1:
         raise InvalidQuery(
-            f"The rankings that {len(states)} buckets have right now cannot be merged: each bucket ranks as of its own "
-            f"latest row. Possible: the windows that have closed, from the sink; or one bucket ({BUCKETS_SETTING}=1)."
+            f"The rankings that {len(sessions)} buckets have right now cannot be merged: each bucket ranks as of its "
+            "own latest row. Possible: the windows that have closed, from the sink; or one bucket "
+            f"({BUCKETS_SETTING}=1)."
         )
-    session = AcrossSession(BucketCodec(query, schema, external_clock=external_clock), states[0])
-    return session.top(k, size).drop_columns([LATEST])
+    return sessions[0].top(k, size).drop_columns([LATEST])
 
 
 def best_of_all(k: int, recall: str | None = None) -> Merge:

@@ -87,6 +87,11 @@ class JoinJob(BucketJob):
     def about(self) -> About | None:
         return None  # its inputs are more than text and numbers
 
+    @property
+    def has_journal(self) -> bool:
+        """Nobody reads rows or answers from the state of a join."""
+        return True
+
     def gatherer(self) -> Gatherer:
         return JoinGatherer(self) if self.panes is None else PaneGatherer(self)
 

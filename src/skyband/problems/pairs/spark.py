@@ -171,19 +171,15 @@ def _cells(part: Column, buckets: int) -> Column:
     return sf.transform(sf.sequence(sf.lit(0).cast("long"), sf.lit(parts_of(buckets) - 1).cast("long")), cell)
 
 
-def answer_now(
-    query: TopKPairs,
-    schema: pa.Schema,
-    states: Sequence[bytes],
-    k: int | None,
-    size: Span | None,
-    *,
-    external_clock: bool,
-) -> pa.Table:
-    """The best pairs right now, from the snapshots of the cells."""
-    codecs = [PairsCodec(query, schema, external_clock=external_clock) for _ in states]
-    answers = answers_now(codecs[0], [Session(*each) for each in zip(codecs, states, strict=True)], k, size)
-    added = [name for name in schema.names if name.startswith(PREFIX)]
+def reopened(query: TopKPairs, schema: pa.Schema, snapshot: bytes, *, external_clock: bool) -> Session:
+    """The session of a cell, for a reader of the state."""
+    return Session(PairsCodec(query, schema, external_clock=external_clock), snapshot)
+
+
+def answer_now(query: TopKPairs, sessions: Sequence[Session], k: int | None, size: Span | None) -> pa.Table:
+    """The best pairs right now, of all cells."""
+    answers = answers_now(PairsCodec(query, sessions[0].schema), sessions, k, size)
+    added = [name for name in sessions[0].schema.names if name.startswith(PREFIX)]
     return best_of_cells(answers, query, added, query.k if k is None else k) if added else answers
 
 

@@ -139,12 +139,14 @@ def jvm_sieve(df: DataFrame, job: TopKJob, score: Column | None) -> JvmSieve | s
     return sieve or "in Python, since k or the window is too large for the JVM's"
 
 
-def answer_now(
-    query: TopK, schema: pa.Schema, states: Sequence[bytes], k: int | None, size: Span | None, *, external_clock: bool
-) -> pa.Table:
-    """The ranking right now, from the snapshots of the buckets. A group is in one of them."""
-    codecs = [RowsCodec(query, schema, external_clock=external_clock) for _ in states]
-    return answers_now(codecs[0], [Session(*each) for each in zip(codecs, states, strict=True)], k, size)
+def reopened(query: TopK, schema: pa.Schema, snapshot: bytes, *, external_clock: bool) -> Session:
+    """The session of a bucket, for a reader of the state."""
+    return Session(RowsCodec(query, schema, external_clock=external_clock), snapshot)
+
+
+def answer_now(query: TopK, sessions: Sequence[Session], k: int | None, size: Span | None) -> pa.Table:
+    """The ranking right now. A group is in one of the buckets."""
+    return answers_now(RowsCodec(query, sessions[0].schema), sessions, k, size)
 
 
 def explain_sieve(df: DataFrame, query: TopK) -> str | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,7 @@ from skyband.engines.spark.bucket_job import (
 )
 from skyband.engines.spark.clock import watermarked
 from skyband.engines.spark.gathering import COPY, Gatherer
+from skyband.engines.spark.journal import Recorded
 from skyband.engines.spark.jumps import without_jumps
 from skyband.engines.spark.pages import PAGE_COLUMNS, BatchFunction, Ints, Tally, page_batch
 from skyband.engines.spark.plan import buckets_of, run
@@ -92,13 +93,13 @@ class SubscriptionJob(BucketJob):
     def gatherer(self) -> Gatherer:
         return QueriesGatherer(self)
 
-    def take(self, session: Any, pages: Sequence[pa.Table]) -> pa.Table:
+    def take(self, session: Recorded, pages: Sequence[pa.Table]) -> pa.Table:
         changes = [page for page in pages if KIND in page.column_names]
         rows = [page for page in pages if KIND not in page.column_names]
         known = [self.output.empty_table()]
         if changes:
             changed, elsewhere = _in_order(pa.concat_tables(changes))
-            known.append(session.change(changed, set_aside=True, elsewhere=elsewhere))
+            known.append(session.change(changed, elsewhere))
         if rows:
             known.append(session.push(self.in_arrival_order(rows)))
         if self.homes is None:
@@ -106,18 +107,15 @@ class SubscriptionJob(BucketJob):
         return pa.concat_tables(known)
 
 
+def reopened(query: TopKForEach, schema: pa.Schema, snapshot: bytes, *, external_clock: bool) -> SubscriptionsSession:
+    """The session of a bucket, for a reader of the state."""
+    return SubscriptionsSession(SubscriptionsCodec(query, schema, external_clock=external_clock), snapshot)
+
+
 def answer_now(
-    query: TopKForEach,
-    schema: pa.Schema,
-    states: Sequence[bytes],
-    k: int | None,
-    size: Span | None,
-    *,
-    external_clock: bool,
+    query: TopKForEach, sessions: Sequence[SubscriptionsSession], k: int | None, size: Span | None
 ) -> pa.Table:
-    """The ranking of each query right now, from the snapshots of the buckets. A query is in one of them."""
-    codecs = [SubscriptionsCodec(query, schema, external_clock=external_clock) for _ in states]
-    sessions = [SubscriptionsSession(*each) for each in zip(codecs, states, strict=True)]
+    """The ranking of each query right now. A query is in one of the buckets."""
     return pa.concat_tables([session.top(k, size) for session in sessions])
 
 

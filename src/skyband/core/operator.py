@@ -163,6 +163,16 @@ class ShowsNoRows:
 
 
 @runtime_checkable
+class KnowsTheLatest(Protocol):
+    """An operator that knows how far the rows of a window by value have come."""
+
+    @property
+    def latest(self) -> int:
+        """The largest time so far; -FOREVER before the first row."""
+        ...
+
+
+@runtime_checkable
 class AnswersMany(Protocol):
     """An operator that can answer many ad-hoc questions at once, which is cheaper than one by one."""
 

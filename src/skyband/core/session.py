@@ -20,7 +20,7 @@ from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import in_one_batch
 from skyband.core.encoding.times import Times, as_ticks
-from skyband.core.operator import Ints, Operator
+from skyband.core.operator import Ints, KnowsTheLatest, Operator
 from skyband.core.plan import Plan
 from skyband.core.validation import Saved, check_kinds
 from skyband.errors import InvalidQuery, SkybandError, SnapshotMismatch
@@ -204,8 +204,8 @@ class Session(SessionCalls):
         The largest value of the window's column so far, in its ticks; None without rows, or if nobody knows.
         """
         with self._turn:
-            found = getattr(self._operator, "latest", -FOREVER)
-            return None if found == -FOREVER else int(found)
+            found = self._operator.latest if isinstance(self._operator, KnowsTheLatest) else -FOREVER
+            return None if found == -FOREVER else found
 
     @entry
     def finish(self) -> pa.Table:

@@ -17,13 +17,13 @@ from pyspark.sql.streaming.stateful_processor import TimerValues
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import skyband as sb
-from skyband.core.snapshot_pages import join
+from skyband.core.snapshot_pages import DIGEST_BYTES, join
 from skyband.engines.spark import kept_state
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.bucket_job import TIE
 from skyband.engines.spark.clock import Clock
 from skyband.engines.spark.journal import digest_of
-from skyband.engines.spark.kept_state import Stored, key_of
+from skyband.engines.spark.kept_state import Stored, key_of, packed, unpacked
 from skyband.engines.spark.pages import Tally, page_batch, read_table
 from skyband.engines.spark.processor import PAGES_NAME, STATE_NAME, processor_of
 from skyband.errors import SnapshotCorrupt, SnapshotMismatch
@@ -149,7 +149,8 @@ def stored_in(bucket: TwsTester) -> Stored:
     stored = Stored.read(bucket.peekValueState(STATE_NAME, KEY)[4:])
     found = {key: content for (key,), (content,) in bucket.peekMapState(PAGES_NAME, KEY).items()}
     assert stored.root is not None
-    _, pages = join(stored.root, stored.depth, found.get)
+    whole = {digest: unpacked(page) for digest, page in found.items() if len(digest) == DIGEST_BYTES}
+    _, pages = join(stored.root, stored.depth, whole.get)
     entries = list(map(key_of, range(stored.entries)))
     assert found.keys() == {*pages, *entries}
     assert sum(len(found[entry]) for entry in entries) == stored.journal_bytes
@@ -244,6 +245,13 @@ def test_a_damaged_journal_is_refused(monkeypatch: pytest.MonkeyPatch, damage: s
     kept_state._kept.clear()
     with pytest.raises(SnapshotCorrupt, match="journal"):
         bucket.test(KEY, [page((5, 1.0, 0))])
+
+
+@pytest.mark.parametrize("data", [b"\x05\0\0\0five?", b"\xff\xff\xff\xff", packed(b"a page")[:-1]])
+def test_a_damaged_page_is_refused(data: bytes) -> None:
+    assert unpacked(packed(b"a page")) == b"a page"
+    with pytest.raises(SnapshotCorrupt, match="A page of a bucket's snapshot is damaged"):
+        unpacked(data)
 
 
 def test_a_state_of_before_there_were_journals_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,8 @@
 
 A micro-batch adds an entry to the journal. When the journal is half as large as the snapshot, it writes a new snapshot
 instead, of which only the pages that have changed are written. So all that is ever written is at most three times the
-entries. A snapshot that is mostly new is one page, because each page is a separate request to Spark. Small snapshots
-have no journal: they are part of the value that each micro-batch writes.
+entries. A snapshot that is mostly new is one page, because each page is a separate request to Spark. Pages are
+compressed. Small snapshots have no journal: they are part of the value that each micro-batch writes.
 
 A worker keeps the pages and the open session of each bucket. It uses a session only if the state that Spark has
 committed is the one that the session is in, or continues from there: then the session repeats the rest of the journal.
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from skyband.core.snapshot_pages import WHOLE_BYTES, PagedSnapshot, digest_of_page, join, split
@@ -27,6 +28,8 @@ whole_bytes = WHOLE_BYTES  # a larger snapshot is kept in pages; tests set it to
 small_bytes = 1 << 13  # the same, of a session that has a journal
 new_bytes = 1 << 22  # a snapshot up to this size that is mostly new is one page; tests set it to 0
 journal_share = 0.5  # of the snapshot's bytes, that a journal may have; tests set it to 0
+_LONGEST_PAGE: Final = 1 << 26
+_LENGTH: Final = 4  # bytes of the number that says how long a page is
 _MOST_BYTES: Final = 1 << 29  # of snapshots that a worker keeps
 
 
@@ -48,6 +51,21 @@ class Stored(NamedTuple):
 
 
 NOTHING: Final = Stored(0, 0, None, 0, b"", 0)
+
+
+def packed(page: bytes) -> bytes:
+    """A page as the state has it: its length, and zstd."""
+    return len(page).to_bytes(_LENGTH, "little") + pa.compress(page, codec="zstd", asbytes=True)
+
+
+def unpacked(data: bytes) -> bytes:
+    length = int.from_bytes(data[:_LENGTH], "little")
+    try:
+        if length <= _LONGEST_PAGE:
+            return bytes(pa.decompress(data[_LENGTH:], decompressed_size=length, codec="zstd", asbytes=True))
+    except (pa.ArrowException, OSError) as error:
+        raise SnapshotCorrupt(f"A page of a bucket's snapshot is damaged: {error}") from error
+    raise SnapshotCorrupt(f"A page of a bucket's snapshot is damaged: it says that it has {length:,} bytes.")
 
 
 def key_of(entry: int) -> bytes:
@@ -121,6 +139,10 @@ class KeptState:
             raise SnapshotCorrupt(f"Entry {number} of {self.stored.entries} of a bucket's journal is missing.")
         return entry
 
+    def _page(self, digest: bytes) -> bytes | None:
+        found = self._found(digest)
+        return None if found is None else unpacked(found)
+
     def _found(self, key: bytes) -> bytes | None:
         if self._read:
             return self._read.get(key)
@@ -136,7 +158,7 @@ class KeptState:
         known = {} if self._before is None else self._before.pages
         if not known:
             self._read = {bytes(key): bytes(page) for (key,), (page,) in self._state.iterator()}
-        snapshot, self._pages = join(root, depth, lambda digest: known.get(digest) or self._found(digest))
+        snapshot, self._pages = join(root, depth, lambda digest: known.get(digest) or self._page(digest))
         self._digests = self._split(snapshot).pages.keys()
         return snapshot
 
@@ -161,7 +183,7 @@ class KeptState:
             whole = digest_of_page(snapshot)
             paged = PagedSnapshot(whole, 1, {whole: snapshot})
         for digest in paged.pages.keys() - self._pages.keys():
-            self._state.updateValue((digest,), (paged.pages[digest],))
+            self._state.updateValue((digest,), (packed(paged.pages[digest]),))
         gone = [*(self._pages.keys() - paged.pages.keys()), *map(key_of, range(self.stored.entries))]
         if gone and not paged.pages:
             self._state.clear()

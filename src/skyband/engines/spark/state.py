@@ -23,7 +23,7 @@ from skyband.core.snapshot_pages import join
 from skyband.engines.spark.bucket import CLOCK
 from skyband.engines.spark.bucket_job import PREFIX
 from skyband.engines.spark.journal import repeat
-from skyband.engines.spark.kept_state import Stored, key_of
+from skyband.engines.spark.kept_state import Stored, key_of, unpacked
 from skyband.engines.spark.processor import PAGES_NAME, STATE_COLUMNS, STATE_NAME
 from skyband.engines.spark.sharing import QUESTION, number_of
 from skyband.errors import InvalidInput
@@ -117,9 +117,10 @@ class _State:
 
 def _state(spark: SparkSession, checkpoint: str, bucket: Bucket) -> _State:
     stored = bucket.stored
-    pages = _pages(spark, checkpoint, bucket) if stored.depth else {}
-    snapshot, _ = join(stored.root or b"", stored.depth, pages.get)
-    return _State(snapshot, [pages[key_of(number)] for number in range(stored.entries)])
+    found = _pages(spark, checkpoint, bucket) if stored.depth else {}
+    entries = [found.pop(key_of(number)) for number in range(stored.entries)]
+    pages = {digest: unpacked(page) for digest, page in found.items()}
+    return _State(join(stored.root or b"", stored.depth, pages.get)[0], entries)
 
 
 def _tables(spark: SparkSession, checkpoint: str, buckets: list[Bucket]) -> Iterator[pa.Table]:

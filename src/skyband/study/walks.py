@@ -3,6 +3,8 @@
     python -m skyband.study.walks             # in this process
     python -m skyband.study.walks --spark     # and on Spark: what the driver walks through
 
+It prints the counts, and draws docs/pictures/walk-<name>.svg.
+
 Only code of Skyband counts. Compiled loops are one step: a profiler does not see into them. A file is entered when one
 of its functions is called from another file; what numba, pyarrow and Spark do in between is passed over.
 """
@@ -25,6 +27,7 @@ import skyband
 
 PACKAGE = Path(skyband.__file__).parent
 ROWS = 50_000
+NAMES = ("top-k", "join", "spark", "pipeline")  # of the pictures
 
 
 class Walk(NamedTuple):
@@ -43,14 +46,6 @@ class Walk(NamedTuple):
             if room(caller) != room(called):
                 edges[room(caller), room(called)] += count
         return Walk([*dict.fromkeys(map(room, self.files))], edges)
-
-    def mermaid(self) -> str:
-        """As a picture of its rooms: how many files of each are entered, and how often one calls another."""
-        rooms, files = self.by_room(), Counter(map(room, self.files))
-        names = {place: f"r{number}" for number, place in enumerate(rooms.files)}
-        boxes = [f'  {names[place]}["{place}: {files[place]}"]' for place in rooms.files]
-        arrows = [f"  {names[a]} -->|{count}| {names[b]}" for (a, b), count in rooms.edges.items()]
-        return "\n".join(["graph TD", *boxes, *arrows])
 
 
 def trace(call: Callable[[], Any]) -> Walk:
@@ -155,14 +150,17 @@ def on_spark(folder: Path) -> dict[str, Callable[[], Any]]:
     }
 
 
-def main() -> None:
-    """Print each walk, the second time that it is made, with its picture."""
+def main(pictures: Path = Path("docs/pictures")) -> None:
+    """Trace each walk the second time that it is made, and draw it."""
+    from skyband.study.pictures.walking import draw
+
     with tempfile.TemporaryDirectory(prefix="skyband-walks-") as folder:
         calls = in_this_process() | (on_spark(Path(folder)) if "--spark" in sys.argv[1:] else {})
-        for name, call in calls.items():
+        for (title, call), name in zip(calls.items(), NAMES, strict=False):
             call()
             walk = trace(call)
-            print(f"{name}: {len(walk.files)} files, {walk.switches} switches\n\n{walk.mermaid()}\n")
+            (pictures / f"walk-{name}.svg").write_text(draw(title, walk))
+            print(f"{title}: {len(walk.files)} files, {walk.switches} calls between files")
 
 
 if __name__ == "__main__":

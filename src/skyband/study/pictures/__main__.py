@@ -10,7 +10,7 @@ from pathlib import Path
 
 from skyband.study import pictures
 
-NOT_PICTURES = {"bars", "drawing", "__main__"}
+NOT_PICTURES = {"bars", "drawing", "walking", "__main__"}  # python -m skyband.study.walks draws walks
 
 
 def drawn() -> dict[str, Callable[[], str]]:

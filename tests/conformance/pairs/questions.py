@@ -34,8 +34,9 @@ TRADES = {ONE: trades()}
 
 
 def asked(*, closes: bool = True, **options: Any) -> Asked:
-    # As many states as cells, not as colours or rows.
-    return Asked(sb.top_k_pairs, TRADES, options, closes=closes, most_states=3 * 16)
+    # As many states as cells, not as colours or rows: a value and a timer for each, and for a cell with more than a few
+    # rows a page and the last entries of its journal.
+    return Asked(sb.top_k_pairs, TRADES, options, closes=closes, most_states=4 * 16)
 
 
 # Two scores, since every worker has to compile each.

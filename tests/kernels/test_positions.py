@@ -35,3 +35,5 @@ def test_puts_positions_in_order(count: int, step: int) -> None:
     random = np.random.default_rng(count + step)
     positions = 2**40 + random.permutation(4 * count)[:count] * step
     assert ascending(positions).tolist() == sorted(positions.tolist())
+    repeated = np.concatenate([positions, positions[: count // 3], positions[:1]])
+    assert ascending(repeated).tolist() == sorted(positions.tolist()), "one that is there twice comes once"

@@ -18,6 +18,7 @@ from skyband.core.driver import Driver
 from skyband.core.emit import is_once, takes_back
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import Saved
+from skyband.kernels.positions import ascending
 from skyband.problems.pairs.drivers.ad_hoc import AdHocPairs
 from skyband.problems.pairs.drivers.kernels.emit import MARKED, NUMBERS, OUT, SHOWN, Shown, show_answer
 from skyband.problems.pairs.drivers.kernels.rows import renumber
@@ -83,7 +84,7 @@ class RowDriver(Driver[Answer]):
     def held(self) -> Ints:
         shown = self._last_answer()
         waiting = [rows.position for rows in self._waiting]
-        return np.unique(np.concatenate([self._rows.positions(), *waiting, shown["a_position"], shown["b_position"]]))
+        return ascending(np.concatenate([self._rows.positions(), *waiting, shown["a_position"], shown["b_position"]]))
 
     def rows_held(self) -> int:
         return self._rows.count + sum(rows.length for rows in self._waiting) + 2 * len(self._last_answer())

@@ -19,6 +19,7 @@ from skyband.core.validation import FARTHEST, Saved
 from skyband.kernels import slabs
 from skyband.kernels.codes import order_by_code
 from skyband.kernels.compiling import read_only
+from skyband.kernels.positions import ascending
 from skyband.kernels.ranking import ROW, Rows, joined
 from skyband.kernels.skyband import BAND
 from skyband.problems.rows.drivers.row_driver import RowDriver
@@ -83,7 +84,7 @@ class WindowDriver(RowDriver):
         positions = self._rows()[1]["position"]
         if takes_back(self.spec.emit):
             positions = np.concatenate([positions, slabs.pack(self._pool, self._all_lists()[SHOWN])["position"]])
-        return np.unique(positions)
+        return ascending(positions)
 
     def compact(self, kept: Ints) -> None:
         saved, by_group = self.state(), self._by_group()

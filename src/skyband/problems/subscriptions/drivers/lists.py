@@ -12,6 +12,7 @@ from skyband.core.clock import next_due
 from skyband.core.emit import ENTER, is_once
 from skyband.core.operator import ANSWER, Answer, Arrays, Floats, Ints
 from skyband.core.validation import FARTHEST, Saved
+from skyband.kernels.positions import ascending
 from skyband.kernels.ranking import ROW, Rows, best_first
 from skyband.kernels.slabs import HEADER, grown, grown_pool, new_pool, pack, room_for, unpack
 from skyband.problems.subscriptions.drivers.kernels.emit import Emitted, in_columns
@@ -276,9 +277,9 @@ class Lists(WindowDriver):
     def held(self) -> Ints:
         others = pack(self._pool, self._previous)["position"]
         if self.endless:
-            return np.unique(np.concatenate([others, pack(self._pool, self._queries)["position"]]))
+            return ascending(np.concatenate([others, pack(self._pool, self._queries)["position"]]))
         live: Ints = self._store.position[self._store.time >= self._windows.next_start]  # ascending
-        return np.union1d(others, live) if len(others) else live
+        return ascending(np.concatenate([others, live])) if len(others) else live
 
     def rows_held(self) -> int:
         others = int(self._previous["length"].sum())

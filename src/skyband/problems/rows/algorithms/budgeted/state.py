@@ -22,6 +22,7 @@ from skyband.core.validation import Saved
 from skyband.errors import InvalidQuery
 from skyband.kernels import slabs
 from skyband.kernels.emit import GONE, HOLE, OUT
+from skyband.kernels.positions import ascending
 from skyband.problems.rows.algorithms.filtered.candidate_bound import candidates
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
 from skyband.problems.rows.operator import Spec
@@ -59,7 +60,7 @@ class Budgeted(Relaxed):
         rows = self._rows()[1]
         if takes_back(self.spec.emit):
             rows = np.concatenate([rows, slabs.pack(self._pool, self._state.shown)])
-        return np.unique(rows["position"][rows["flag"] < GONE])
+        return ascending(rows["position"][rows["flag"] < GONE])
 
     def top(self, k: int, size: int | None) -> Answer:
         answer = super().top(k, size)

@@ -12,6 +12,7 @@ from skyband.core.emit import ENTER, is_whole
 from skyband.core.operator import Answer, Arrays, Floats, Ints
 from skyband.core.validation import FARTHEST, Saved
 from skyband.errors import InvalidQuery
+from skyband.kernels.positions import ascending
 from skyband.kernels.ranking import ROW, Rows
 from skyband.problems.rows.drivers.rescoring import Change, rescored
 from skyband.problems.subscriptions.algorithms.shared.kernels import (
@@ -276,7 +277,7 @@ class Shared(WindowDriver):
     # -- state -----------------------------------------------------------------------------------------------------
 
     def held(self) -> Ints:
-        return np.union1d(_joined([self._band, *self._waiting])["position"], self._before.rows["position"])
+        return ascending(_joined([self._band, *self._waiting, self._before.rows])["position"])
 
     def rows_held(self) -> int:
         return len(self._band) + self._count + len(self._before.rows)

@@ -36,9 +36,9 @@ class Across(OneWindowProblem[TopKAcross]):
 
     def title(self, query: TopKAcross) -> str:
         combine = dict(query.combine) if isinstance(query.combine, tuple) else query.combine
-        repeat = f", {query.repeat} of several" if query.repeat else ""
+        repeat = f", each the {query.repeat} of the object's values in a stream" if query.repeat else ""
         ids, values = ", ".join(query.ids), ", ".join(dict.fromkeys(query.values))
-        return f"top {query.k} {ids} across {', '.join(query.streams)} by {combine} of {values}{repeat}"
+        return f"top {query.k} of {ids} across {', '.join(query.streams)} by {combine} of {values}{repeat}"
 
     def summary(self, query: TopKAcross) -> str:
         count = len(query.streams)
@@ -46,7 +46,8 @@ class Across(OneWindowProblem[TopKAcross]):
 
     def holds(self, query: TopKAcross, plan: Plan, draft: Draft) -> str:
         of = f"{plan.window_rows:,.0f} in a window{plan.assumption}"
-        return f"about {plan.rows:,.0f} rows of the {of}, if streams are half in step"
+        order = "every second row is about an object that another stream has just reported"
+        return f"about {plan.rows:,.0f} rows of the {of}, if {order}"
 
     def choose(self, query: TopKAcross, draft: Draft) -> Plan:
         spec = planning.in_numbers(query, ticks_of(query.window))

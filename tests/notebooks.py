@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,15 +78,19 @@ def execute(cells: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
     return made
 
 
+def widget(state: Mapping[str, Any]) -> str:
+    """A widget of anywidget in a page, from its state."""
+    values = json.dumps({"answer": state["answer"], "picture": state["picture"]})
+    return _WIDGET_PAGE % (state["_css"], json.dumps(state["_esm"]), values)
+
+
 def drawn(cells: list[dict[str, Any]]) -> str:
     """A page with what the cells returned, as a notebook draws it."""
     parts = []
     for output in (output for cell in cells for output in cell["outputs"]):
         data = output.get("data", {})
         if WIDGET in data:
-            state = data[WIDGET]["state"]
-            values = json.dumps({"answer": state["answer"], "picture": state["picture"]})
-            parts.append(_WIDGET_PAGE % (state["_css"], json.dumps(state["_esm"]), values))
+            parts.append(widget(data[WIDGET]["state"]))
         elif "text/html" in data:
             parts.append("".join(data["text/html"]))
         elif "image/png" in data:

@@ -347,7 +347,7 @@ SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = '
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.ts < b.ts AND b.ts >= '2026-03-01 00:10:00' ORDER BY |a.ts - b.ts| * a.volume LIMIT 3 WINDOW [20 EVERY 5 ON t]
 
--- The score may be any expression over both rows.
+-- Any score of both rows.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY a.price * b.price DESC LIMIT 2 WINDOW [15 EVERY 5 ON t]
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.t < b.t ORDER BY (b.t - a.t) * 2 + |a.price - b.price| LIMIT 2 WINDOW [15 EVERY 5 ON t]

@@ -55,9 +55,11 @@ def main(arguments: list[str] | None = None) -> None:
         k=10,
     ).to_pylist()
     ranking = [row for row in answer if row["window_end"] == 60 * MINUTE]
+    print(f"{options.rows:,} throws in an hour; the ranking of its last ten minutes:")
     for row in ranking[:3]:
         print(f"{row['rank']}. {row['player']}: {row['total']} points")
     check(table, ranking, 60 * MINUTE)
+    print("checked with plain Python")
     if options.redis:
         import redis
 

@@ -38,6 +38,9 @@ def main(arguments: list[str] | None = None) -> None:
         taxis, k=3, by=DISTANCE, ascending=True, for_each=waiting, window=sb.sliding(WINDOW, every=WINDOW)
     )
     last = [row for row in nearest.to_pylist() if row["window_end"] == len(taxis) // WINDOW * WINDOW]
+    print(
+        f"{options.rows:,} positions of taxis; the nearest to each of {options.people} people, in the last {WINDOW:,}:"
+    )
     for row in last[:3]:
         print(f"person {row['id']}: {row['rank']}. taxi {row['taxi']}, {row['score']:.2f} km away")
 
@@ -47,7 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
         away = np.hypot(window["x"].to_numpy() - person["x"], window["y"].to_numpy() - person["y"])
         found = [row["score"] for row in last if row["id"] == person["id"]]
         assert np.allclose(found, np.sort(away)[:3]), "the nearest are those of plain numpy"
-    print(f"{len(waiting)} people checked")
+    print(f"{len(waiting)} people checked with numpy")
 
 
 if __name__ == "__main__":

@@ -57,10 +57,12 @@ def main(arguments: list[str] | None = None) -> None:
         window=sb.tumbling(10, on="second"),
     ).to_pylist()
     last = [row for row in answer if row["window_end"] == 60]
+    print(f"{options.rows:,} packets in a minute; the heaviest flows of its last ten seconds:")
     for row in last:
         parts = ", ".join(f"{router} {row[router] or 0:,.0f}" for router in ROUTERS)
         print(f"{row['rank']}. flow {row['flow']}: {row['score']:,.0f} bytes ({parts})")
     check(streams, last, 60)
+    print("checked with plain Python")
 
 
 if __name__ == "__main__":

@@ -38,6 +38,9 @@ def main(arguments: list[str] | None = None) -> None:
     settled = [row for row in alerts.to_pylist() if row["at"] > WINDOW]
     right = np.mean([row["topic"] == row["id"] % DIMENSIONS for row in settled])
     print(f"{options.rows:,} messages, {lists.num_rows} watch-lists, {alerts.num_rows:,} alerts")
+    for row in settled[-3:]:
+        told = f"watch-list {row['id']} is told, closeness {row['score']:.2f}"
+        print(f"message {row['message']:,} about topic {row['topic']}: {told}")
     print(f"{right:.0%} of the alerts are about the topic of their watch-list")
     assert right > 0.95, "alerts are about what the watch-list is about"
 

@@ -1,15 +1,18 @@
-"""Makes the pictures of docs/console.md: python tests/serving/screenshots.py"""
+"""Makes the pictures of docs/console.md: python tests/serving/screenshots.py, or with the name of a part only that."""
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 
+import notebooks  # noqa: E402
 from serving.browser import chromium  # noqa: E402
 from serving.five import STATEMENTS, feeds  # noqa: E402
+from test_notebooks import console_cells  # noqa: E402
 
 from skyband.cli.console import DEMO_STATEMENT  # noqa: E402
 from skyband.serving.catalog import Catalog  # noqa: E402
@@ -21,7 +24,8 @@ FOLDER = ROOT / "docs" / "images"
 SECONDS = 26  # until the window is full and rows have come and gone
 
 
-def main() -> None:
+def console() -> None:
+    """The page over the generated trades."""
     FOLDER.mkdir(exist_ok=True)
     catalog = Catalog("trades")
     feed = Feed("trades", SCHEMA, lambda rows: trades(2**50, batch_rows=rows), 1_500.0)
@@ -54,7 +58,6 @@ def main() -> None:
         phone.wait_for_timeout(6_000)
         phone.screenshot(path=FOLDER / "console-phone.png", full_page=True)
         catalog.workshop.close()
-    pictures()
 
 
 def pictures() -> None:
@@ -74,5 +77,18 @@ def pictures() -> None:
             catalog.workshop.stop(running.name)
 
 
+def notebook() -> None:
+    """What the cells of the page on the console return, run in a kernel."""
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        page = browser.new_page(viewport={"width": 1000, "height": 800}, color_scheme="light")
+        page.set_content(notebooks.drawn(notebooks.execute(console_cells(), Path(folder))))
+        page.wait_for_selector(".skyband-widget .board li")
+        page.wait_for_timeout(1_000)
+        page.screenshot(path=FOLDER / "notebook.png", full_page=True)
+
+
+PARTS = {"console": console, "pictures": pictures, "notebook": notebook}
+
 if __name__ == "__main__":
-    pictures() if sys.argv[1:] == ["pictures"] else main()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

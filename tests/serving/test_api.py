@@ -211,7 +211,7 @@ def test_titles_are_as_a_person_writes_them() -> None:
     sums = (
         "SELECT city, SUM(price) AS s FROM offers [WINDOW 10 ROWS EVERY 5 ROWS] GROUP BY city ORDER BY s DESC LIMIT 3"
     )
-    assert workshop.check(sums)["title"] == "SUM(price) AS s for each offers.city"
+    assert workshop.check(sums)["title"] == "top 3 by s: SUM(price) AS s for each offers.city"
     boxes = {node["head"]: node["said"] for node in plan_json(workshop.explain(sums))["nodes"]}
     assert boxes["window"] == "offers: a stream, the last 10 rows, every 5 rows: 2 panes", "without the columns' types"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+import notebooks
 import pyarrow as pa
 import pytest
 from waiting import PATIENCE_S, wait_until
@@ -12,13 +11,6 @@ import skyband as sb
 from skyband.errors import InvalidInput
 
 ROWS = pa.schema({"minute": pa.int64(), "symbol": pa.string(), "price": pa.int64()})
-
-# A page that gives the widget a model, as a notebook does.
-PAGE = """<!doctype html><style>%s</style><div id="here"></div><script type="module">
-const widget = (await import(URL.createObjectURL(new Blob([%s], { type: "text/javascript" })))).default;
-const data = %s;
-widget.render({ model: { get: (name) => data[name], on: () => {} }, el: document.getElementById("here") });
-</script>"""
 
 
 def test_a_widget_is_told_of_what_is_pushed_and_draws_it() -> None:
@@ -68,12 +60,12 @@ def test_a_streaming_query_is_followed_through_its_memory_sink(spark, tmp_path) 
 def _drawn(widget: object) -> None:
     from serving.browser import chromium
 
-    data = json.dumps({"answer": widget.answer, "picture": widget.picture})
+    state = {name: getattr(widget, name) for name in ("_css", "_esm", "answer", "picture")}
     with chromium() as browser:
         page, problems = browser.new_page(viewport={"width": 900, "height": 420}), []
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.set_content(PAGE % (widget._css, json.dumps(widget._esm), data))
-        page.wait_for_selector("#here .board li", timeout=1_000 * PATIENCE_S)
-        assert page.locator("#here .board b").all_inner_texts() == ["ELM", "OAK"]
-        assert page.locator("#here canvas").bounding_box()["height"] == 300
+        page.set_content(f"<!doctype html>{notebooks.widget(state)}")
+        page.wait_for_selector("#widget .board li", timeout=1_000 * PATIENCE_S)
+        assert page.locator("#widget .board b").all_inner_texts() == ["ELM", "OAK"]
+        assert page.locator("#widget canvas").bounding_box()["height"] == 300
         assert problems == []

@@ -6,7 +6,7 @@
 -- The last 10 minutes of a timestamp column, every minute.
 SELECT * FROM trades [WINDOW 10 MINUTES EVERY 1 MINUTE ON ts] ORDER BY price * volume DESC LIMIT 10
 
--- An input with one timestamp column needs no ON; words are read in any case.
+-- If an input has one timestamp column, you may leave out ON. Keywords may be in any case.
 SELECT * FROM trades [WINDOW 10 MINUTES EVERY 5 MINUTES] ORDER BY price DESC LIMIT 3
 
 select symbol, price from trades [window 10 minutes every 5 minutes] order by price desc limit 3
@@ -14,34 +14,34 @@ select symbol, price from trades [window 10 minutes every 5 minutes] order by pr
 -- The same on a column of whole numbers.
 SELECT symbol FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price LIMIT 2
 
--- Units go from microseconds to weeks.
+-- Units of time, from microseconds to weeks.
 SELECT seq FROM trades [WINDOW 1800 SECONDS EVERY 600 SECONDS] ORDER BY price DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW 1 DAY EVERY 1 HOUR ON ts] ORDER BY price DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW 1 WEEK EVERY 30 MINUTES] ORDER BY price DESC LIMIT 1
 
--- A window need not be a multiple of its slide.
+-- The size of a window need not be a multiple of its slide.
 SELECT seq FROM trades [WINDOW 17 EVERY 5 ON t] ORDER BY price DESC LIMIT 3
 
--- Side by side: each row is in one window.
+-- Windows that do not overlap: each row is in one window.
 SELECT seq FROM trades [WINDOW 10 EVERY 10 ON t] ORDER BY price DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW 15 MINUTES EVERY 15 MINUTES] ORDER BY price DESC LIMIT 1
 
--- The last rows, however long ago they came. On Spark ORDER BY names the column that says which came first.
+-- The last n rows, whenever they came. On Spark, ORDER BY names the column that gives their order.
 SELECT * FROM trades [WINDOW 30 ROWS EVERY 10 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4
 
 SELECT seq FROM trades [WINDOW 12 ROWS EVERY 12 ROWS ORDER BY seq] ORDER BY volume DESC LIMIT 1
 
--- From the start on.
+-- From the start of the stream.
 SELECT seq FROM trades [WINDOW UNTIL NOW EVERY 10 ON t] ORDER BY price DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW UNTIL NOW EVERY 20 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 3
 
 SELECT seq FROM trades [WINDOW UNTIL NOW EVERY 30 MINUTES ON ts] ORDER BY price LIMIT 1
 
--- Without EVERY the answer may change with each row: what enters and what leaves is given.
+-- Without EVERY, the answer may change with each row. It then lists the rows that enter and leave.
 SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4
 
 SELECT seq FROM trades [WINDOW 20 ON t] ORDER BY price DESC LIMIT 2
@@ -50,24 +50,24 @@ SELECT seq FROM trades [WINDOW 10 MINUTES] ORDER BY price DESC LIMIT 1
 
 SELECT seq FROM trades [WINDOW 90 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 2
 
--- Windows wait for rows that come late.
+-- LATENESS: windows wait for rows that are out of order.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t LATENESS 3] ORDER BY price DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW 1 HOUR EVERY 30 MINUTES ON ts LATENESS 5 SECONDS] ORDER BY price DESC LIMIT 2 EMIT WINDOWS
 
--- A group that was silent for long starts anew, so that ever new groups do not need ever more memory.
+-- FORGET AFTER: a group that was silent for longer starts anew. This bounds memory if new groups keep coming.
 SELECT seq FROM trades [WINDOW 3 ROWS EVERY 1 ROWS FORGET AFTER 40 ROWS] ORDER BY price DESC LIMIT 1 BY symbol
 
 SELECT seq FROM trades [WINDOW 3 ROWS EVERY 1 ROWS ORDER BY ts FORGET AFTER 10 MINUTES] ORDER BY price DESC LIMIT 1 BY symbol
 
--- One window at the end is for all inputs.
+-- A window at the end of the statement applies to all inputs.
 SELECT seq FROM trades ORDER BY price DESC LIMIT 2 WINDOW [20 EVERY 5 ON t]
 
 SELECT seq FROM trades ORDER BY price DESC LIMIT 2 WINDOW [20 EVERY 5 ON t] EMIT CHANGES
 
 -- # Windows as others write them
 
--- The answer has the columns of the SELECT list alone. Flink's and RisingWave's table functions.
+-- Table functions of Flink and RisingWave. The answer has only the columns of the SELECT list.
 SELECT window_start, window_end, symbol, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE trades, DESCRIPTOR(ts), INTERVAL '10' MINUTES)) GROUP BY window_start, window_end, symbol
 
 SELECT symbol, SUM(price) AS paid, window_start FROM HOP(trades, ts, INTERVAL '5 MINUTES', INTERVAL '20 MINUTES') AS h GROUP BY h.symbol, window_start
@@ -77,7 +77,7 @@ SELECT MAX(price) AS high, window_end FROM HOP(DATA => TABLE trades, TIMECOL => 
 -- Spark's window() in GROUP BY.
 SELECT window.start, window.end AS until, symbol, COUNT(*) AS n FROM trades GROUP BY symbol, window(ts, '20 minutes', '10 minutes')
 
--- Windows that grow until they begin anew, and windows that end with a pause.
+-- CUMULATE: windows that grow and then begin anew. SESSION: windows that end with a pause.
 SELECT window_start, window_end, symbol, COUNT(*) AS n FROM CUMULATE(trades, ts, INTERVAL '10 MINUTES', INTERVAL '30 MINUTES') GROUP BY window_start, window_end, symbol
 
 SELECT window_start, window_end, seq, price FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY price DESC) AS rn FROM CUMULATE(trades, t, 5, 20)) WHERE rn <= 2
@@ -91,22 +91,22 @@ SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_en
 
 SELECT symbol, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY n DESC, symbol) AS rn FROM (SELECT symbol, COUNT(*) AS n, window_end FROM HOP(trades, t, 5, 20) GROUP BY symbol, window_end)) WHERE rn = 1
 
--- With a window of ours, too, its bounds can be selected; then only what is named is shown.
+-- You can also select the bounds of Skyband's own windows. The answer then has only the columns of the SELECT list.
 SELECT window_start, window_end, symbol, price FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
 SELECT symbol, window_end - INTERVAL 1 MINUTE AS newest, COUNT(*) AS n FROM trades [WINDOW 20 MINUTES EVERY 10 MINUTES] GROUP BY symbol ORDER BY window_end, n DESC, symbol
 
 -- # Aggregates beside rows and groups
 
--- Of all rows of the window that have the same symbol.
+-- Aggregates over all rows of the window with the same symbol.
 SELECT seq, price - AVG(price) OVER (PARTITION BY symbol) AS above FROM trades [WINDOW 20 EVERY 10 ON t] QUALIFY COUNT(*) OVER (PARTITION BY symbol) > 2
 
--- What each group is of all.
+-- The share of each group in the whole.
 SELECT symbol, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol ORDER BY share DESC, symbol LIMIT 2
 
 -- # The best rows
 
--- By an expression, by its name in the SELECT list, or with more columns computed.
+-- Rank by an expression or by its alias, and compute further columns.
 SELECT symbol, price * volume AS value FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY value DESC LIMIT 2
 
 SELECT symbol, price * volume AS value, volume / 10 AS lots FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY value DESC LIMIT 2
@@ -144,19 +144,20 @@ SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price - volume LIMIT 2
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY -price LIMIT 2
 
--- Division is that of floats (IEEE 754): by zero, it is infinite, and comes first or last. NULLIF leaves such rows unranked.
+-- Division gives floats. A number divided by zero is infinite, so the row comes first or last. NULLIF leaves such
+-- rows unranked.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price / (volume - 4) DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price / NULLIF(volume - 4, 0) DESC LIMIT 2
 
--- For each value of one column, or of several.
+-- A ranking for each value of one or more columns.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 BY symbol
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 BY symbol, venue
 
 SELECT seq FROM trades [WINDOW 20 EVERY 10 ON t] ORDER BY price DESC LIMIT 2 BY seq % 3
 
--- The same in the standard's words.
+-- The same in standard SQL.
 SELECT symbol, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) <= 2
 
 SELECT symbol, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price) < 3
@@ -167,7 +168,7 @@ SELECT seq, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) AS rn FR
 
 SELECT venue, seq FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY ROW_NUMBER() OVER (PARTITION BY venue, symbol ORDER BY price * 2 DESC) = 1
 
--- RANK() and DENSE_RANK() give equal rows the same rank, and show all of them. So does WITH TIES.
+-- RANK(), DENSE_RANK() and WITH TIES give equal rows the same rank, and show all of them.
 SELECT symbol, seq, volume FROM trades [WINDOW 20 EVERY 5 ON t] QUALIFY RANK() OVER (PARTITION BY symbol ORDER BY volume DESC) <= 2
 
 SELECT seq, volume FROM trades [WINDOW 20 MINUTES EVERY 10 MINUTES ON ts] QUALIFY DENSE_RANK() OVER (ORDER BY volume) < 3
@@ -178,7 +179,7 @@ SELECT seq, volume FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY volume DESC FET
 
 SELECT seq, volume FROM trades [WINDOW 15 ON t] ORDER BY volume DESC LIMIT 1 WITH TIES BY symbol
 
--- What is given: each row once, when it first enters; or what changed from window to window; or each window.
+-- The output: each row once, when it first enters; the changes from window to window; or each window.
 SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 4 EMIT ENTRIES
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 4 EMIT CHANGES
@@ -189,14 +190,14 @@ SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 BY v
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 1 BY symbol EMIT CHANGES
 
--- A few rows may be missed.
+-- The answer may miss a few rows.
 SELECT seq FROM trades [WINDOW 30 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 2 WITH ERROR 0.001
 
 SELECT seq FROM trades [WINDOW 40 ROWS ORDER BY seq] ORDER BY price DESC LIMIT 1 WITH ERROR 0.01 EMIT ENTRIES
 
 -- # Rows that count
 
--- Rows that WHERE drops are not there for the window either.
+-- WHERE drops rows before the window counts them.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume > 5 ORDER BY price DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume > 5 AND symbol = "OAK" ORDER BY price DESC LIMIT 2
@@ -219,19 +220,19 @@ SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE price * volume > 20 AND ve
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol = venue OR symbol > 'F' ORDER BY price DESC LIMIT 2
 
--- Times, spans of time and strings.
+-- Times, durations and strings.
 SELECT seq, ts FROM trades [WINDOW 20 EVERY 5 ON t] WHERE ts >= '2026-03-01 00:10:00' ORDER BY price DESC LIMIT 2
 
 SELECT seq, ts + INTERVAL 10 MINUTES AS later FROM trades [WINDOW 20 EVERY 5 ON t] WHERE ts - TIMESTAMP '2026-03-01 00:00:00' < INTERVAL 1 HOUR ORDER BY price DESC LIMIT 2
 
 SELECT seq, LOWER(symbol) || '-' || SUBSTRING(venue, 1, 1) AS name FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol NOT LIKE '%A%' AND LENGTH(venue) = 1 ORDER BY price DESC LIMIT 2
 
--- Decimals are exact; what does not fit is null.
+-- Decimals are exact. A value that does not fit is null.
 SELECT seq, CAST(0.908 * seq AS DECIMAL(9, 2)) AS euros FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(seq AS DECIMAL(9, 1)) <> 3.5 ORDER BY CAST(seq % 7 AS DECIMAL(6, 2)) * 0.05 DESC LIMIT 2
 
 SELECT symbol, SUM(CAST(seq * 0.125 AS DECIMAL(9, 2))) AS lots FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol
 
--- What is not known is neither true nor false, but IS says which it is.
+-- A comparison with null is unknown: neither true nor false. IS NOT TRUE and IS DISTINCT FROM are always known.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE (volume > 5) IS NOT TRUE ORDER BY price DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume IS DISTINCT FROM 7 ORDER BY price DESC LIMIT 2
@@ -245,12 +246,12 @@ SELECT Seq, TR.Symbol FROM Trades AS tr [WINDOW 20 EVERY 5 ON T] WHERE Volume > 
 
 -- # Columns that are shown
 
--- A name that is taken gets an underscore.
+-- If a name is taken, the column gets an underscore.
 SELECT seq, price AS score FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
 SELECT seq AS rank, symbol AS window_end FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
--- The score's own column is not repeated, unless it is asked for again.
+-- The answer does not repeat the column that is the score, unless you select it again.
 SELECT price, price AS again FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
 
 -- Backticks make names, double quotes strings.
@@ -269,7 +270,7 @@ SELECT seq, CASE WHEN volume > 6 THEN 'large' ELSE symbol END AS kind FROM trade
 
 -- # Tables of its own
 
--- WITH computes columns and filters rows, one at a time, and may build on another.
+-- WITH computes columns and filters rows, one row at a time. A WITH query may read another one.
 WITH worth AS (SELECT symbol, t, price * volume AS value FROM trades WHERE volume > 3) SELECT symbol, value FROM worth [WINDOW 20 EVERY 5 ON t] ORDER BY value DESC LIMIT 2
 
 WITH cheap AS (SELECT * FROM trades WHERE price < 5) SELECT seq FROM cheap [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2
@@ -299,12 +300,12 @@ SELECT name, size FROM (SELECT flow AS name, size, t FROM r1 UNION ALL SELECT fl
 
 WITH said AS (SELECT flow, size AS x, t, 1 AS which FROM r1 UNION ALL SELECT flow, amount, t, 2 FROM r2 UNION ALL SELECT flow, weight * 2, t, 3 FROM r3) SELECT which, COUNT(*) AS n, MAX(x) AS most FROM said [WINDOW 30 EVERY 15 ON t] GROUP BY which
 
--- ROW_NUMBER() in a query in FROM or WITH, and how many of it around it; the rest of that condition is about the answer.
+-- ROW_NUMBER() in a subquery, and its limit in the outer WHERE. Other conditions of that WHERE filter the answer.
 SELECT symbol, price, rn FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price DESC) AS rn FROM trades [WINDOW 20 EVERY 10 ON t]) AS r WHERE 2 >= rn AND price > 5
 
 WITH ranked AS (SELECT seq, price * 2 AS twice, ROW_NUMBER() OVER (ORDER BY price DESC) AS rn FROM trades [WINDOW 20 EVERY 10 ON t] WHERE volume > 2) SELECT seq, twice FROM ranked WHERE rn BETWEEN 2 AND 3
 
--- Without the first ones.
+-- OFFSET skips the first ranks.
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] ORDER BY price DESC LIMIT 2 OFFSET 3
 
 SELECT symbol, venue, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol, venue ORDER BY n DESC, symbol, venue LIMIT 2 OFFSET 1
@@ -325,7 +326,7 @@ SELECT * FROM trades p JOIN trades q ON p.seq < q.seq WHERE p.symbol <> q.symbol
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b.symbol AND a.venue <> b.venue ORDER BY |a.price - b.price| DESC LIMIT 2 WINDOW [20 EVERY 10 ON t]
 
--- The best pairs of each group, to which both rows belong.
+-- The best pairs of each group. Both rows are in the group.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b.symbol ORDER BY |a.price - b.price| LIMIT 2 BY a.symbol WINDOW [20 EVERY 5 ON t]
 
 SELECT a.symbol, b.venue, a.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b.symbol AND a.venue = b.venue QUALIFY ROW_NUMBER() OVER (PARTITION BY a.symbol, b.venue ORDER BY |a.price - b.price|) <= 1 WINDOW [20 EVERY 10 ON t]
@@ -337,7 +338,7 @@ SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.price + b.
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.price < b.price ORDER BY b.price - a.price DESC LIMIT 2 WINDOW [15 EVERY 15 ON t]
 
--- Strings and times are compared, too, and the difference of two times is a number of microseconds.
+-- Conditions also compare strings and times. The difference of two times is a number of microseconds.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.symbol < b.symbol AND a.venue <> b.venue ORDER BY |a.price - b.price| LIMIT 3 WINDOW [20 EVERY 5 ON t]
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.symbol < b.symbol ORDER BY a.price - 2 * b.price LIMIT 3 WINDOW [20 EVERY 5 ON t]
@@ -353,7 +354,7 @@ SELECT a.seq, b.seq FROM trades a, trades b WHERE a.t < b.t ORDER BY (b.t - a.t)
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY SQRT((a.price - b.price) ** 2 + (a.volume - b.volume) ** 2) LIMIT 2 WINDOW [12 EVERY 6 ON t]
 
--- With each row, of the last rows, of a duration; what changed, or what is new.
+-- An answer with each row, over the last rows or a duration: the changes, or only new pairs.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY |a.price - b.price| LIMIT 3 WINDOW [15 ROWS ORDER BY seq]
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY |a.price - b.price| LIMIT 1 WINDOW [10 ON t]
@@ -376,7 +377,7 @@ SELECT b.auctionID, b.price, a.sellerID FROM bid b [WINDOW 30 MINUTES EVERY 30 M
 
 SELECT a.sellerID, COUNT(*) AS n, COUNT(DISTINCT a.auctionID) AS auctions FROM bid b [WINDOW 30 MINUTES EVERY 30 MINUTES] LEFT JOIN auction a ON a.auctionID = b.auctionID AND a.sellerID > 7 GROUP BY a.sellerID
 
--- Rows that have a partner, and rows that have none.
+-- Rows that have a partner in a table, and rows that have none.
 SELECT price FROM bid [WINDOW 30 MINUTES EVERY 10 MINUTES] WHERE EXISTS (SELECT 1 FROM auction WHERE auction.auctionID = bid.auctionID AND sellerID = 7) ORDER BY price DESC, ts LIMIT 2
 
 SELECT b.price FROM bid b [WINDOW 30 MINUTES EVERY 10 MINUTES] LEFT ANTI JOIN auction a ON a.auctionID = b.auctionID AND a.sellerID = 7 ORDER BY b.price DESC, b.ts LIMIT 2
@@ -398,7 +399,7 @@ SELECT venue, MIN(price) AS low, MAX(price) AS high, AVG(volume) AS mean FROM tr
 
 SELECT SUM(price) AS paid FROM trades [WINDOW UNTIL NOW EVERY 30 ON t]
 
--- Groups by an expression, by its name or by its place in the SELECT list.
+-- Group by an expression, by its alias or by its place in the SELECT list.
 SELECT price * 2, COUNT(*) FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY price * 2
 
 SELECT CASE WHEN price > 6 THEN 'high' ELSE symbol END AS kind, MAX(volume) AS most FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY kind
@@ -415,14 +416,14 @@ SELECT DISTINCT symbol, venue FROM trades [WINDOW 20 EVERY 5 ON t]
 
 SELECT DISTINCT price FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume > 2 ORDER BY price DESC LIMIT 2
 
--- How many different values a group has, of a column or an expression, of all rows or of some.
+-- The number of different values of a column or an expression, over all rows of a group or some of them.
 SELECT symbol, COUNT(DISTINCT venue) AS venues, COUNT(DISTINCT price) AS prices FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol
 
 SELECT venue, COUNT(DISTINCT UPPER(symbol)) AS n, COUNT(DISTINCT symbol) FILTER (WHERE price > 3) AS dear FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue HAVING COUNT(DISTINCT symbol) > 1 ORDER BY n DESC, venue LIMIT 2
 
 SELECT COUNT(DISTINCT symbol) AS n, MIN(DISTINCT price) AS low FROM trades [WINDOW 20 ON t]
 
--- The best groups, by what is aggregated or computed of it.
+-- The best groups, by an aggregate or an expression over aggregates.
 SELECT symbol, COUNT(*) AS n, SUM(price * volume) AS worth FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol ORDER BY worth DESC LIMIT 2
 
 SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 ROWS EVERY 5 ROWS] GROUP BY 1 ORDER BY n DESC, symbol LIMIT 2
@@ -447,19 +448,19 @@ SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] WHERE price >
 
 SELECT symbol, SUM(price) AS paid FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol HAVING SUM(price) > 30 AND COUNT(*) < 9
 
--- With each row: what became of a group, and groups that are gone.
+-- An answer with each row: groups that changed, and groups that are gone.
 SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 ON t] GROUP BY symbol
 
 SELECT symbol, MAX(price) AS high FROM trades [WINDOW 15 ON t] GROUP BY symbol
 
 SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol EMIT CHANGES
 
--- Conditions on groups and the best of them, as queries around a query.
+-- Conditions on groups, and the best groups, written as outer queries.
 SELECT symbol FROM (SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol) WHERE n > 6
 
 SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol QUALIFY ROW_NUMBER() OVER (ORDER BY n DESC, symbol) <= 2
 
--- A group that no column tells apart needs no GROUP BY.
+-- Without GROUP BY, all rows form one group.
 SELECT COUNT(*) AS n, SUM(price * volume) AS worth FROM trades [WINDOW 10 EVERY 10 ON t]
 
 -- # Joins
@@ -499,7 +500,7 @@ SELECT a.sellerID, SUM(b.price) AS paid, COUNT(*) AS bids FROM auction a [WINDOW
 -- An input joined with itself.
 SELECT a.symbol, COUNT(*) AS n FROM trades a, trades b WHERE a.venue = b.venue GROUP BY a.symbol WINDOW [10 EVERY 10 ON t]
 
--- Without GROUP BY, the rows of a join, as often as there are: all of each window. Conditions may compare columns of both.
+-- Without GROUP BY, a join gives all its rows of each window. Conditions may compare columns of both inputs.
 SELECT a.auctionID, sellerID, b.price FROM auction a JOIN bid b ON a.auctionID = b.auctionID AND b.ts > a.ts WINDOW [30 MINUTES EVERY 10 MINUTES]
 
 SELECT * FROM auction a [WINDOW UNTIL NOW EVERY 30 MINUTES] JOIN bid b [WINDOW 30 MINUTES] USING (auctionID)
@@ -513,14 +514,14 @@ SELECT a.sellerID, b.price, b.ts FROM auction a [WINDOW UNTIL NOW EVERY 30 MINUT
 
 SELECT p.state, b.price FROM auction a [WINDOW UNTIL NOW EVERY 20 MINUTES], bid b [WINDOW 1 HOUR], person p WHERE a.auctionID = b.auctionID AND p.personID = a.sellerID QUALIFY RANK() OVER (PARTITION BY p.state ORDER BY b.price DESC) = 1
 
--- With conditions that compare columns of several inputs, groups are made of the rows that a window shows.
+-- If conditions compare columns of several inputs, Skyband groups the joined rows of each window.
 SELECT a.sellerID, COUNT(*) AS bids, MAX(b.price) AS high FROM auction a JOIN bid b ON a.auctionID = b.auctionID AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 40 MINUTES GROUP BY a.sellerID WINDOW [1 HOUR EVERY 20 MINUTES]
 
 SELECT a.symbol, COUNT(*) AS n FROM trades a, trades b WHERE a.venue = b.venue AND a.seq < b.seq GROUP BY a.symbol WINDOW [10 EVERY 10 ON t]
 
 -- # Queries about an answer
 
--- A query around one that ranks or groups is asked of the lines of each window, and may rank or group again.
+-- A query around one that ranks or groups reads the answer of each window, and may rank or group it again.
 SELECT AVG(n) AS mean, MAX(n) AS most FROM (SELECT symbol, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY symbol)
 
 SELECT venue, AVG(high) AS mean FROM (SELECT venue, symbol, MAX(price) AS high FROM trades [WINDOW 20 EVERY 10 ON t] GROUP BY venue, symbol) WHERE high > 5 GROUP BY venue ORDER BY mean DESC LIMIT 2
@@ -535,7 +536,8 @@ SELECT sellerID, AVG(high) AS mean FROM (SELECT a.sellerID, MAX(b.price) AS high
 
 -- # Objects across streams
 
--- FULL JOIN … USING: each stream says one thing of an object, at its own time. What is missing counts as the smallest value.
+-- FULL JOIN … USING: each stream gives one part of an object's score, at its own time. A missing part counts as the
+-- smallest value.
 SELECT flow, r1.size, r2.amount FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [50 EVERY 10 ON t] WITH BOUNDS (0, 1)
 
 SELECT * FROM r1 FULL JOIN r2 USING (flow) ORDER BY COALESCE(r1.size, 0) + 2 * COALESCE(r2.amount, 0) DESC LIMIT 3 WINDOW [50 ON t] WITH BOUNDS (0, 1)
@@ -555,12 +557,12 @@ SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY SQRT(r1.size) + r2.amount
 
 SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY (r1.size + r2.amount) / 2 DESC LIMIT 2 WINDOW [60 EVERY 20 ON t] WITH BOUNDS (0, 1)
 
--- Three streams, and names of their own.
+-- Three streams, with aliases.
 SELECT flow FROM r1 FULL JOIN r2 USING (flow) FULL JOIN r3 USING (flow) ORDER BY r1.size + r2.amount + r3.weight DESC LIMIT 3 WINDOW [50 EVERY 25 ON t] WITH BOUNDS (0, 1)
 
 SELECT flow, a.size AS north, b.amount AS south FROM r1 AS a FULL JOIN r2 AS b USING (flow) ORDER BY a.size + b.amount DESC LIMIT 2 WINDOW [50 EVERY 25 ON t] WITH BOUNDS (0, 1)
 
--- Only some rows of a stream; what changed; the score by its name.
+-- Only some rows of a stream; the changes; the score by its alias.
 SELECT flow FROM r1 FULL JOIN r2 USING (flow) WHERE r1.size > 0.2 AND r2.amount < 0.9 ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [50 EVERY 10 ON t] WITH BOUNDS (0, 1)
 
 SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [50 EVERY 10 ON t] WITH BOUNDS (0, 1) EMIT CHANGES
@@ -569,12 +571,13 @@ SELECT flow, r1.size + r2.amount AS total FROM r1 FULL JOIN r2 USING (flow) ORDE
 
 SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [30 EVERY 30 ON t LATENESS 4]
 
--- From the start on, and bounds that begin below zero.
+-- From the start of the stream, with bounds that begin below zero.
 SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [UNTIL NOW EVERY 40 ON t] WITH BOUNDS (0, 1)
 
 SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [40 EVERY 40 ON t] WITH BOUNDS (-1, 1)
 
--- A share of the objects is enough: much less is held, and a column says which share was shown lately.
+-- WITH RECALL: a share of the objects is enough. Skyband keeps far fewer rows, and a column has the share that the
+-- answer reached.
 SELECT flow FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [50 EVERY 10 ON t] WITH BOUNDS (0, 1) WITH RECALL 0.95
 
 SELECT flow, r2.amount FROM r1 FULL JOIN r2 USING (flow) ORDER BY r1.size + r2.amount DESC LIMIT 2 WINDOW [50 ON t] WITH RECALL 0.9 WITH BOUNDS (0, 1)

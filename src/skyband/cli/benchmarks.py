@@ -160,6 +160,14 @@ def serving(
     seconds: Annotated[float, typer.Option(min=1, help="How long a turn takes.")] = 10.0,
     turns: Annotated[int, typer.Option(min=1, help="The number of turns with readers, and without.")] = 3,
     json_file: JsonFile = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Put the turns into the table of this Markdown page, with the date and the commit.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Measure what HTTP readers cost: the delay of answers, skipped answers, and the slowdown of a session.
 
@@ -168,4 +176,4 @@ def serving(
     """
     from skyband.study.serving import run
 
-    run(Console(), readers=readers, seconds=seconds, turns=turns, json_file=json_file)
+    run(Console(), readers=readers, seconds=seconds, turns=turns, json_file=json_file, page=report)

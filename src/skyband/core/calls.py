@@ -59,7 +59,7 @@ class SessionCalls:
         Parameters
         ----------
         observer
-            A function of three: the arrival number of the first row pushed, the rows as a RecordBatch (None if only
+            A function that takes the arrival number of the first row pushed, the rows as a RecordBatch (None if only
             time has passed), and the new answers. It must not raise, and must be fast.
 
         Returns
@@ -81,7 +81,7 @@ class SessionCalls:
         Parameters
         ----------
         options
-            `name`: what the query is called in addresses. `host`: the address to listen on, 127.0.0.1 unless you name
+            `name`: the name of the query in addresses. `host`: the address to listen on, 127.0.0.1 unless you name
             another, which then requires a token. `port`: 0 takes any free one.
 
         Returns

@@ -25,11 +25,14 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(
-            [problem_of(self.query).title(self.query), *(line for step in self.steps for line in step.lines())]
+            [
+                readable(problem_of(self.query).title(self.query)),
+                *(line for step in self.steps for line in step.lines()),
+            ]
         )
 
     def _repr_html_(self) -> str:
-        return notebook.plan_html(problem_of(self.query).title(self.query), self.plan, self.steps)
+        return notebook.plan_html(readable(problem_of(self.query).title(self.query)), self.plan, self.steps)
 
 
 def explain(

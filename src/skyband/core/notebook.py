@@ -66,7 +66,7 @@ def plan_html(title: str, plan: Plan, steps: Iterable[Step]) -> str:
     steps = list(steps)
     others = [f"{step.name}: {step.said}" for step in steps if step.name in ("on Spark", "ran") and step.said]
     notes = "".join(f'<div style="opacity:.75;margin-top:4px">{escape(note)}</div>' for note in others)
-    return page(title.replace("`", ""), _graph(plan_nodes(plan, steps)), _considered(plan), notes)
+    return page(title, _graph(plan_nodes(plan, steps)), _considered(plan), notes)
 
 
 def _said(steps: Mapping[str, Step], name: str) -> str:

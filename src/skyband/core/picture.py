@@ -120,6 +120,15 @@ def found(id: str, score: Any, row: Mapping[str, Any], **more: Any) -> Found:
     return {"id": id, "score": score, "row": dict(row), **more}
 
 
+def is_better(count: int, what: str) -> str:
+    """How many come before a listed one, in words.
+
+    >>> is_better(0, "row"), is_better(1, "row"), is_better(2, "pair")
+    ('no row is better', '1 row is better', '2 pairs are better')
+    """
+    return f"{count:,} {what}s are better" if count > 1 else f"{count or 'no'} {what} is better"
+
+
 def scattered(id: Ints) -> Floats:
     """A height in [0, 1) for each dot that has none of its own: always the same, and like that of no neighbour."""
     mixed = id.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)

@@ -26,7 +26,7 @@ def asked(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         statement.refuse("WITH BOUNDS is for scores that come from several streams", None, "Here, leave it out.")
     if not problem.takes_part_of_answer and (over := statement.over):
         statement.refuse(
-            "Aggregates OVER are of rows of one input, rows of a join, and groups", over[0], "Leave it out here."
+            "Aggregates with OVER work on rows of one input, rows of a join, and groups", over[0], "Leave it out here."
         )
     if not problem.takes_part_of_answer and (statement.kept or statement.shows_only_what_is_named):
         statement.refuse(

@@ -79,7 +79,7 @@ def told_apart(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Statem
     (one, *others) = statement.inputs
     if others:
         statement.refuse(
-            f"{cast('exp.Expr', function).name} is for one input, and here it is joined with another",
+            f"{cast('exp.Expr', function).name} takes one input, but this statement joins it with another",
             function,
             "A join takes TUMBLE and HOP, or windows such as FROM bid [WINDOW 1 HOUR EVERY 1 MINUTE].",
         )

@@ -130,7 +130,7 @@ def check_read(text: str, tree: exp.Expr) -> None:
             clause = {exp.Where: "WHERE", exp.Having: "HAVING"}.get(type(node), "GROUP BY")
             texts.refuse(
                 text,
-                f"{clause} comes before {texts.word_at(text, window)}(…) OVER, which is not known there",
+                f"{clause} is evaluated before {texts.word_at(text, window)}(…) OVER, so it cannot use it",
                 window,
                 "QUALIFY comes after it: QUALIFY price > AVG(price) OVER (PARTITION BY symbol).",
             )

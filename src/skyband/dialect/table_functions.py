@@ -165,7 +165,7 @@ def _others(text: str, found: list[exp.Expr], listed: list[exp.Expr]) -> list[ex
         if not isinstance(one, exp.Column):
             texts.refuse(
                 text,
-                "Sessions are told apart by columns",
+                "A session is grouped by columns, not by expressions",
                 one,
                 "Name it in FROM: (SELECT *, price % 2 AS odd FROM bid) GROUP BY session_window(ts, '1 hour'), odd.",
             )

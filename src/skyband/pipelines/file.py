@@ -274,7 +274,7 @@ class _Reader:
 
     def _known(self, table: Mapping[str, Any], keys: Iterable[str], what: str, *path: str) -> bool:
         """Are all keys of a table known? Those that are not are remembered."""
-        known = [*keys]
+        known = [*dict.fromkeys(keys)]
         unknown = [key for key in table if key not in known and key != "format"]
         for key in unknown:
             near = _near(key, ["format", *known] if path and path[0] != "queries" else known, "Possible")

@@ -15,24 +15,26 @@ _TOP: Final = (
     ("k", "integer", "The number of rows of each ranking, up to the query's own k."),
     ("group", "string", "Only the ranking of this value of the query's first group column."),
     ("format", "string", "json (default), csv or arrow: a stream of Arrow IPC."),
-    ("at", "string", "The end of an earlier window, as `at` of its answer says it, while it is kept."),
-    ("size", "string", "Right now, over the last part of the window: '5 minutes', or a number. Embedded queries."),
-    ("now", "string", "Right now, over the window that closes next. Embedded queries."),
+    ("at", "string", "The end of an earlier window, as in `at` of its answer, while the server keeps it."),
+    (
+        "size",
+        "string",
+        "The ranking right now, over the last part of the window: '5 minutes' or a number; embedded.",
+    ),
+    ("now", "string", "The ranking right now, over the window that closes next; embedded."),
 )
 
 
 def document(*, with_statements: bool) -> dict[str, Any]:
     """The whole document; statements are run only where there is a place for them."""
     paths = {
-        "/health": _get("Whether the server is live, and every query has an answer and none has failed."),
+        "/health": _get("Whether the server is live, every query has an answer, and no query has failed."),
         "/metrics": _get("The figures of all queries, in Prometheus's text format.", "text/plain"),
-        "/catalog": _get(
-            "The title of what is served; for statements the tables, and the words and functions of the dialect."
-        ),
-        "/queries": _get("All queries: what they are, and how they are doing."),
-        "/queries/{name}": _get("One query: what it is, its columns, its state and its figures.", _NAME),
+        "/catalog": _get("The title of the server, and what a statement may name: tables, keywords and functions."),
+        "/queries": _get("All queries, each with its description and status."),
+        "/queries/{name}": _get("One query: its description, columns, status and metrics.", _NAME),
         "/queries/{name}/top": _get(
-            "The latest answer, whole: of one micro-batch, or of one push, with its watermark and number.",
+            "The complete latest answer, of one micro-batch or one push, with its watermark and number.",
             _NAME,
             *(_parameter(*each) for each in _TOP),
         ),
@@ -44,14 +46,14 @@ def document(*, with_statements: bool) -> dict[str, Any]:
             media="text/event-stream",
         ),
         "/queries/{name}/history": _get(
-            "The answers that are kept, the latest last, and how many seconds ago each was published (`age`).",
+            "The answers that the server keeps, the latest last, each with its age in seconds (`age`).",
             _NAME,
             _parameter("k", "integer", "The number of rows of each ranking; at most 60 rows of each answer are given."),
             _parameter("group", "string", "Only the ranking of this value of the query's first group column."),
         ),
-        "/queries/{name}/plan": _get("What runs and why, and what else was considered.", _NAME),
+        "/queries/{name}/plan": _get("The plan, its reasons, and the alternatives.", _NAME),
         "/queries/{name}/picture": _get(
-            "What runs in this process as dots: rows in time and score, pairs as lines, or a lane for each stream, "
+            "What an embedded query holds, as dots: rows in time and score, pairs as lines, or a lane for each stream, "
             "subscription or input.",
             _NAME,
         ),
@@ -61,20 +63,22 @@ def document(*, with_statements: bool) -> dict[str, Any]:
             _parameter("where", "string", "A condition such as symbol = 'OAK' AND price > 10."),
         ),
         "/queries/{name}/rows/{id}": _get(
-            "Why a row, pair, object or group is in the answer, or is not: its rank, what keeps it out.",
+            "Why a row, pair, object or group is in the answer or not: its rank, and what keeps it out.",
             _NAME,
             {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}},
         ),
         "/queries/{name}/why": _get(
-            "The same for what a row of the answer shows.",
+            "The same for a row of the answer.",
             _NAME,
             _parameter("row", "string", "The row as JSON, as `top` gives it; columns may be left out."),
         ),
     }
     if with_statements:
-        paths["/statements/check"] = _post("What a statement asks, or what is wrong with it and where (`place`).")
+        paths["/statements/check"] = _post(
+            "What a statement asks or, if it is wrong, what is wrong, and where (`place`)."
+        )
         paths["/statements/explain"] = _post("The plan of a statement. No stream is read.")
-        paths["/queries"] |= _post("Run a statement: it becomes a query.", "201")
+        paths["/queries"] |= _post("Run a statement as a new query.", "201")
         paths["/queries/{name}"]["delete"] = {
             "summary": "Stop a statement that was run here.",
             "parameters": [_NAME],

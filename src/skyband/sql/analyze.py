@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core.encoding.inputs import HeldRows, Source, in_batches
-from skyband.core.explain import analyzed, explained
+from skyband.core.explain import analyzed, explained, readable
 from skyband.core.plan import Draft, Measured, Read
 from skyband.core.problem import Running
 from skyband.core.registry import problem_of
@@ -57,7 +57,7 @@ def _draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: bo
 def _asked_then(spec: QuerySpec | None) -> Iterator[str]:
     """What is asked of the lines of each window, and of the lines of that, in words."""
     if spec is not None:
-        yield problem_of(spec.query).title(spec.query)
+        yield readable(problem_of(spec.query).title(spec.query))
         yield from _asked_then(spec.then)
 
 

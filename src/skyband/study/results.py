@@ -89,7 +89,7 @@ def report(results: Sequence[Result], path: Path) -> None:
     page = path.read_text() if path.exists() else ""
     if not _LINE.search(page):
         page += f"\n| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}\n"
-    when = f"{datetime.now(UTC):%Y-%m-%d}, {_commit()}"
+    when = when_measured()
     for result in results:
         line = _markdown(result, when)
         known = {found[1]: found for found in _LINE.finditer(page)}
@@ -114,6 +114,11 @@ def _markdown(result: Result, when: str) -> str:
         when,
     )
     return f"| {' | '.join(cells)} |\n"
+
+
+def when_measured() -> str:
+    """The date, and the commit of the source."""
+    return f"{datetime.now(UTC):%Y-%m-%d}, {_commit()}"
 
 
 def _commit() -> str:

@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import resource
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,15 +21,23 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from skyband.errors import InvalidInput
 from skyband.problems.rows.query import TopK
 from skyband.serving.catalog import Catalog
 from skyband.serving.server import Server
 from skyband.serving.watching import Watched
+from skyband.study.results import when_measured
 from skyband.windows import sliding
 
 _BATCH: Final = 20_000
 _K: Final = 10
 _UPDATES_PER_SECOND: Final = 10
+_START: Final = "<!-- readers: skyband bench serving --report -->"
+_END: Final = "<!-- end of readers -->"
+_COLUMNS: Final = (
+    *("readers", "answers × readers", "received", "skipped", "lost", "median delay", "p99 delay"),
+    *("rows a second", "rows per CPU second of the pushing thread", "when, commit"),
+)
 _FILES: Final = 8_192  # open at once: a connection is one on each side
 
 
@@ -124,26 +133,49 @@ async def _read_all(port: int, readers: int, ready: Any) -> tuple[int, int, list
     return sum(each[0] for each in found), sum(each[1] for each in found), [one for each in found for one in each[2]]
 
 
-def run(console: Console, *, readers: int, seconds: float, turns: int, json_file: Path | None) -> None:
+def report(found: Sequence[Found], path: Path) -> None:
+    """Replace the table between the two marks of a Markdown page."""
+    alone = _pushed(found, with_readers=False)
+    lines = [f"| {' | '.join(_COLUMNS)} |", f"|{'---|' * len(_COLUMNS)}"]
+    for each in sorted(found, key=lambda each: each.readers):
+        seen = [f"{each.readers * each.updates:,}", f"{each.received:,}", f"{each.skipped:,}", f"{each.lost:,}"]
+        late = [f"{each.p50_ms:,.0f} ms", f"{each.p99_ms:,.0f} ms"]
+        pushed = f"{each.rows_per_second / 1e6:.1f} million"
+        cpu = f"{each.rows_per_cpu_second / 1e6:.1f} million ({each.rows_per_cpu_second / alone:.2f})"
+        cells = [f"{each.readers:,}", *(seen + late if each.readers else [""] * 6), pushed, cpu, when_measured()]
+        lines.append(f"| {' | '.join(cells)} |")
+    page = path.read_text(encoding="utf-8")
+    before, start, rest = page.partition(_START)
+    _, end, after = rest.partition(_END)
+    if not start or not end:
+        raise InvalidInput(f"{path} has no place for the table: a line {_START!r} and, after it, a line {_END!r}.")
+    path.write_text("\n".join([before + start, *lines, end + after]), encoding="utf-8")
+
+
+def _pushed(found: Sequence[Found], *, with_readers: bool) -> float:
+    """The median of rows per CPU second of the turns with readers, or without."""
+    return float(np.median([each.rows_per_cpu_second for each in found if bool(each.readers) == with_readers]))
+
+
+def run(
+    console: Console, *, readers: int, seconds: float, turns: int, json_file: Path | None, page: Path | None
+) -> None:
     """Measure in turns, with readers and without, and print a table."""
     found = [measure(count, seconds) for _ in range(turns) for count in (0, readers)]
     table = Table(
-        "readers", "updates", "received", "skipped", "lost", "p50 ms", "p99 ms", "rows/s", "rows per CPU s", box=None
+        "readers", "updates", "received", "skipped", "lost", "p50 ms", "p99 ms", "M rows/s", "M rows/CPU s", box=None
     )
     for each in found:
         late = (f"{each.p50_ms:,.1f}", f"{each.p99_ms:,.1f}") if each.readers else ("", "")
         table.add_row(
             *(f"{each.readers:,}", f"{each.updates:,}", f"{each.received:,}"),
             *(f"{each.skipped:,}", f"{each.lost:,}"),
-            *(*late, f"{each.rows_per_second:,.0f}", f"{each.rows_per_cpu_second:,.0f}"),
+            *(*late, f"{each.rows_per_second / 1e6:.1f}", f"{each.rows_per_cpu_second / 1e6:.1f}"),
         )
     console.print(table)
-    alone, with_readers = (
-        float(np.median([each.rows_per_cpu_second for each in found if bool(each.readers) == some]))
-        for some in (False, True)
-    )
-    console.print(
-        f"Rows per CPU second of the pushing thread, with readers against without: {with_readers / alone:.3f}"
-    )
+    share = _pushed(found, with_readers=True) / _pushed(found, with_readers=False)
+    console.print(f"Rows per CPU second of the pushing thread, with readers against without: {share:.3f}")
+    if page is not None:
+        report(found, page)
     if json_file is not None:
         json_file.write_text(json.dumps([asdict(each) for each in found], indent=1), encoding="utf-8")

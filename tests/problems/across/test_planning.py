@@ -27,6 +27,6 @@ def test_the_choice(options: dict[str, Any], algorithm: str) -> None:
 
 def test_explain_says_why_and_why_not() -> None:
     text = str(sb.explain(sb.TopKAcross(**ASKED, repeat="sum")))
-    assert "top 10 flow across r1, r2" in text
+    assert "top 10 of flow across r1, r2" in text
     assert "algorithm  totals: an object may come again" in text
     assert "staircase cannot: an object may come again" in text

@@ -32,7 +32,7 @@ def asked(queries: int, columns: int, by: str | None = None) -> sb.TopKForEach:
 def test_the_planner_chooses_by_queries_and_columns(query: sb.TopKForEach, chosen: str) -> None:
     said = str(sb.explain(query))
     assert f"algorithm  {chosen}: " in said
-    assert f"of {len(query.queries):,} queries, told apart by id" in said
+    assert f"of {len(query.queries):,} queries, identified by id" in said
     schema = pa.schema([(name, pa.float64()) for name in query.queries.column_names if name != "id"])
     assert query.open(schema).algorithm == chosen
 
@@ -60,8 +60,8 @@ def test_explain_says_what_queries_share_and_what_that_holds() -> None:
               WHERE t.symbol = q.symbol ORDER BY t.price DESC LIMIT q.k BY q.id"""
     trades = pa.table({"symbol": ["oak"], "price": [1.0]})
     said = str(sb.sql(text, trades=trades, people=queries))
-    assert "for each of 200 queries, told apart by id" in said
+    assert "for each of 200 queries, identified by id" in said
     assert "algorithm  shared: one skyband for each symbol that queries see answers for every k and every size" in said
     assert "holds      about 98 of the 1,000 rows of a window, if scores come in random order" in said
     reader = pa.RecordBatchReader.from_batches(queries.schema, queries.to_batches())
-    assert "for each query, told apart by id" in str(sb.sql(text, trades=trades, people=reader))
+    assert "for each query, identified by id" in str(sb.sql(text, trades=trades, people=reader))

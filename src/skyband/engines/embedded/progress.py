@@ -18,10 +18,10 @@ _on: ContextVar[bool] = ContextVar("skyband_progress", default=False)
 
 @contextmanager
 def progress() -> Iterator[None]:
-    """Show how far queries are that start inside a `with` block and run in this process: `top_k`, `sql` and the others.
+    """Show a progress bar for each query that starts inside a `with` block and runs in this process.
 
     The bar shows the rows read and held and, for a pyarrow Table, how much is left. It goes to standard error, and only
-    if that is a terminal or a notebook. Queries on Spark have the display of Spark.
+    if that is a terminal or a notebook. Spark shows the progress of its own queries.
 
     Returns
     -------

@@ -18,7 +18,7 @@ from skyband.errors import InvalidExpression, InvalidQuery
 
 # Kinds.
 ADD, LARGEST, SMALLEST, MULTIPLY, PROGRAM = 0, 1, 2, 3, 4
-_BY_NAME: Final = {"sum": ADD, "mean": ADD, "max": LARGEST, "min": SMALLEST, "product": MULTIPLY}
+BY_NAME: Final = {"sum": ADD, "mean": ADD, "max": LARGEST, "min": SMALLEST, "product": MULTIPLY}
 
 # The steps of a program, in postfix order. The first two have an argument: the number, or the number of the stream.
 NUMBER, STREAM, PLUS, MINUS, TIMES, DIVIDE, POWER = 0, 1, 2, 3, 4, 5, 6
@@ -47,7 +47,7 @@ def resolve(
         return Combine(ADD, _weights(combine, streams))
     if not isinstance(combine, str) or not combine.strip():
         raise InvalidQuery(
-            f"combine must be one of {', '.join(_BY_NAME)}, a weight for each stream, or an expression over the "
+            f"combine must be one of {', '.join(BY_NAME)}, a weight for each stream, or an expression over the "
             f"streams' names; got {combine!r}."
         )
     ones = (1.0,) * len(streams)
@@ -55,8 +55,8 @@ def resolve(
         raise InvalidQuery(
             "combine='product' falls when a negative value is multiplied: bounds must start at 0 or more."
         )
-    if combine in _BY_NAME:
-        return Combine(_BY_NAME[combine], ones, float(len(streams)) if combine == "mean" else 1.0)
+    if combine in BY_NAME:
+        return Combine(BY_NAME[combine], ones, float(len(streams)) if combine == "mean" else 1.0)
     program = _read(combine, streams)
     _check_rising(program, combine, streams, low, high)
     return Combine(PROGRAM, ones, 1.0, program)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skyband.core.explain import readable
 from skyband.core.operator import Codes, Floats, Ints
-from skyband.core.picture import MOST_DOTS, MOST_LIVE, Found, Picture, Plain, found, leaves, window_of
+from skyband.core.picture import MOST_DOTS, MOST_LIVE, Found, Picture, Plain, found, is_better, leaves, window_of
 from skyband.core.seen import SeenRows
 from skyband.core.session import Session
 from skyband.problems.across.algorithms.recompute.state import Ranked, Recompute, Row
@@ -218,9 +218,7 @@ class AcrossPicture(Picture):
     def _verdict(self, rank: int, is_held: bool) -> str:
         k = self._query.k
         if rank <= k:
-            return (
-                f"Rank {rank} of {k}: {'no object is better' if rank == 1 else f'objects that are better: {rank - 1}'}."
-            )
+            return f"Rank {rank} of {k}: {is_better(rank - 1, 'object')}."
         if is_held:
             return (
                 f"Not shown, but remembered: {rank - 1:,} objects are better, and k is {k}. It can still move up, when "

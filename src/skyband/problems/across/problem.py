@@ -18,6 +18,7 @@ from skyband.dialect.statement import Statement
 from skyband.errors import InvalidInput
 from skyband.problems.across import embedded, planning, sql
 from skyband.problems.across.codec import AcrossCodec
+from skyband.problems.across.combining import BY_NAME
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession
 from skyband.problems.one_window import OneWindowProblem
@@ -35,10 +36,13 @@ class Across(OneWindowProblem[TopKAcross]):
     takes_bounds = True
 
     def title(self, query: TopKAcross) -> str:
-        combine = dict(query.combine) if isinstance(query.combine, tuple) else query.combine
-        repeat = f", {query.repeat} of several" if query.repeat else ""
+        repeat = f", each the {query.repeat} of the object's values in a stream" if query.repeat else ""
         ids, values = ", ".join(query.ids), ", ".join(dict.fromkeys(query.values))
-        return f"top {query.k} {ids} across {', '.join(query.streams)} by {combine} of {values}{repeat}"
+        if isinstance(query.combine, tuple):
+            score = " + ".join(f"{weight:g} * {stream}" for stream, weight in query.combine)
+        else:
+            score = f"{query.combine} of {values}" if query.combine in BY_NAME else query.combine
+        return f"top {query.k} of {ids} across {', '.join(query.streams)} by {score}{repeat}"
 
     def summary(self, query: TopKAcross) -> str:
         count = len(query.streams)
@@ -46,7 +50,8 @@ class Across(OneWindowProblem[TopKAcross]):
 
     def holds(self, query: TopKAcross, plan: Plan, draft: Draft) -> str:
         of = f"{plan.window_rows:,.0f} in a window{plan.assumption}"
-        return f"about {plan.rows:,.0f} rows of the {of}, if streams are half in step"
+        order = "every second row is about an object that another stream has just reported"
+        return f"about {plan.rows:,.0f} rows of the {of}, if {order}"
 
     def choose(self, query: TopKAcross, draft: Draft) -> Plan:
         spec = planning.in_numbers(query, ticks_of(query.window))

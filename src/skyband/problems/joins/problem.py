@@ -41,7 +41,8 @@ class Joins(Problem[JoinAggregate]):
 
     def title(self, query: JoinAggregate) -> str:
         groups = f" for each {', '.join(query.group_by)}" if query.group_by else ""
-        return ", ".join(f"{text} AS {name}" for name, text in query.aggregates) + groups
+        ranked = f"top {query.k} by {', '.join(query.order_by)}: " if query.k else ""
+        return ranked + ", ".join(f"{text} AS {name}" for name, text in query.aggregates) + groups
 
     def summary(self, query: JoinAggregate) -> str:
         inputs = len(query.names)
@@ -58,7 +59,7 @@ class Joins(Problem[JoinAggregate]):
                 apart = window.by_count and len(query.streams) > 1
                 what = f"a stream, {window if apart else in_panes(window)}"
             steps.append(Step(name, what))
-        return (*steps, Step("join", " AND ".join(query.on))) if query.on else tuple(steps)
+        return (*steps, Step("join", " AND ".join(query.on).replace("`", ""))) if query.on else tuple(steps)
 
     def holds(self, query: JoinAggregate, plan: Plan, draft: Draft) -> str:
         known = planning.inputs_of(query, draft.statistics)

@@ -16,7 +16,18 @@ import pyarrow as pa
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.explain import readable
 from skyband.core.operator import Floats, Ints
-from skyband.core.picture import MOST_HELD, MOST_LIVE, Found, Picture, Plain, found, leaves, sample, window_of
+from skyband.core.picture import (
+    MOST_HELD,
+    MOST_LIVE,
+    Found,
+    Picture,
+    Plain,
+    found,
+    is_better,
+    leaves,
+    sample,
+    window_of,
+)
 from skyband.core.seen import Row, SeenRows, as_place
 from skyband.core.session import Session
 from skyband.problems.pairs.codec import PairsCodec
@@ -218,7 +229,7 @@ class PairsPicture(Picture):
             "facts": [
                 ["score", f"{self._by} = {shown:g}" if not has_left and not math.isnan(score) else "none"],
                 ["rank now", "none" if has_left else f"below {k}" if rank is None else rank],
-                ["dominated by", f"{dominators:,} of the pairs held ({k} rule it out)"],
+                ["dominated by", f"{dominators:,} of the pairs held ({k} would rule it out)"],
                 ["arrivals", f"{a.position:,} and {b.position:,}"],
             ],
             "leaves": leaves(self.seen, a.place),
@@ -235,7 +246,7 @@ class PairsPicture(Picture):
         if is_no_pair:
             return "No pair: its score is not a number, or the query's conditions keep these two rows apart."
         if rank is not None:
-            return f"Rank {rank} of {k}: {'no pair is better' if rank == 1 else f'pairs that are better: {rank - 1}'}."
+            return f"Rank {rank} of {k}: {is_better(rank - 1, 'pair')}."
         if dominators < k:
             return (
                 f"Not shown, but held. Better pairs that outlive it: {dominators}, and k is {k}. It can still move up "

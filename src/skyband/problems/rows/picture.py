@@ -18,7 +18,7 @@ import pyarrow as pa
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.explain import readable
 from skyband.core.operator import Floats, Ints
-from skyband.core.picture import MOST_HELD, Found, Picture, Plain, found, leaves, sample, window_of
+from skyband.core.picture import MOST_HELD, Found, Picture, Plain, found, is_better, leaves, sample, window_of
 from skyband.core.seen import Row, SeenRows, as_place
 from skyband.core.session import Session
 from skyband.expressions import Score, bind
@@ -40,7 +40,7 @@ class RowsPicture(Picture):
 
     form: ClassVar = "dots"
     title: ClassVar = "The skyband"
-    caption: ClassVar = "Each dot is a row. Only lit ones can still be shown, so only they are held."
+    caption: ClassVar = "Each dot is a row. Only the lit ones can still be shown, so Skyband holds only these."
     legend: ClassVar = ("shown", "held", "ruled out", "k-th score")
 
     def __init__(self, session: Session, score: Score) -> None:
@@ -182,8 +182,7 @@ def _verdict(k: int, rank: int | None, dominators: int, is_held: bool, has_left:
     if rank is None:
         return "Never ranked: its score is not a number."
     if rank <= k:
-        above = "no row of the window is better" if rank == 1 else f"rows of the window that are better: {rank - 1}"
-        return f"Rank {rank} of {k}: {above}."
+        return f"Rank {rank} of {k}: {is_better(rank - 1, 'row')}."
     if dominators < k:
         return (
             f"Not shown, but held. Better rows that outlive it: {dominators}, and k is {k}. It can still move up when "

@@ -26,6 +26,7 @@ from skyband.core.picture import (
     Picture,
     Plain,
     found,
+    is_better,
     leaves,
     sample,
     scattered,
@@ -258,8 +259,7 @@ def _verdict(rank: int, k: int | None, is_held: bool) -> str:
     if k is None:
         return f"Rank {rank} for this query."
     if rank <= k:
-        better = f"rows that are better for this query: {rank - 1}" if rank > 1 else "no row is better for this query"
-        return f"Rank {rank} of {k}: {better}."
+        return f"Rank {rank} of {k}: {is_better(rank - 1, 'row')} for this query."
     if is_held:
         return (
             f"Not shown to this query: {rank - 1:,} rows are better for it, and k is {k}. The row is held, because "

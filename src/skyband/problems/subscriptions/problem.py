@@ -37,7 +37,7 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
     session = SubscriptionsSession
 
     def title(self, query: TopKForEach) -> str:
-        of = f"{query.for_each}, told apart by {', '.join(query.key)}"
+        of = f"{query.for_each}, identified by {', '.join(query.key)}"
         return f"top {query.k} by {query.by}{' (smallest first)' if query.ascending else ''} {of}"
 
     def summary(self, query: TopKForEach) -> str:

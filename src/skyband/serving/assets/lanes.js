@@ -109,7 +109,7 @@ export class Lanes {
     context.textAlign = "left";
     if (size !== null) context.fillText(say(now - size), Math.max(left, x(now - size)) + 2, height - 7);
     const apart = new Set(boxes.filter((box) => !box.is_table).map((box) => box.size)).size > 1;
-    const what = size === null ? "all rows" : kind === "time" ? `${apart ? "up to " : ""}the last ${span(size)}` : kind === "arrivals" ? `the last ${short(size)} rows` : `the last ${short(size)} of ${on}`;
+    const what = size === null ? "all rows" : kind === "time" ? `${apart ? "up to " : ""}the last ${span(size)}` : kind === "arrivals" ? `the last ${short(size)} rows` : `the last ${short(size)}, on ${on}`;
     context.textAlign = "center";
     if (width - left > 340) context.fillText(`${what} →`, (left + width) / 2, height - 7);
   }

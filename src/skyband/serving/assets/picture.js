@@ -140,7 +140,7 @@ export class Picture {
     context.textAlign = "right";
     context.fillText(say(now), end - 2, height - 8);
     context.textAlign = "center";
-    const what = this.data.kind === "time" ? `the last ${span(size ?? now - axes.from)}` : size === null ? "all rows" : this.data.kind === "arrivals" ? `the last ${number(size)} rows` : `the last ${number(size)} of ${this.data.on}`;
+    const what = this.data.kind === "time" ? `the last ${span(size ?? now - axes.from)}` : size === null ? "all rows" : this.data.kind === "arrivals" ? `the last ${number(size)} rows` : `the last ${number(size)}, on ${this.data.on}`;
     if (end - start > 220) context.fillText(`${what} →`, (start + end) / 2, height - 8);
   }
 

@@ -80,7 +80,7 @@ export class Why {
 
 function ofRow(reason) {
   return [["score", `${reason.computed} = ${number(reason.score)}`], ["rank now", reason.rank ? number(reason.rank) : "none"],
-    ["dominated by", `${number(reason.dominators)} ${reason.dominators === 1 ? "row" : "rows"} (${reason.k} rule it out)`], ["leaves", leaves(reason.leaves)], ["arrival", number(reason.position)]];
+    ["dominated by", `${number(reason.dominators)} ${reason.dominators === 1 ? "row" : "rows"} (${reason.k} would rule it out)`], ["leaves", leaves(reason.leaves)], ["arrival", number(reason.position)]];
 }
 
 function list(rows, click, note = () => "") {

@@ -19,8 +19,8 @@ LEFT, TOP = 36, 76
 def draw() -> str:
     """From the generator to the comparison, and the ways in which the same stream is run once more."""
     algorithms = sum(len(list(registry.packages_of(name))) for name in registry.problems())
-    sheet = Sheet(940, 400, "How exactness is tested")
-    sheet.text(LEFT, 40, "Every algorithm must give the rows of the definition", size=20, bold=True)
+    sheet = Sheet(940, 432, "How exactness is tested")
+    sheet.text(LEFT, 40, "Every algorithm must give the same rows as the definition", size=20, bold=True)
     sheet.card(
         LEFT, TOP + 70, 230, ["a generated stream", "ties, late rows, NaN, nulls,", "empty batches, k too large"]
     )

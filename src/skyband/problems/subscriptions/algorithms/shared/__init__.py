@@ -25,7 +25,7 @@ NAME = "shared"
 
 def refuses(spec: Spec) -> str | None:
     if not spec.window.slides or spec.window.endless:
-        return "it answers only when windows close that slide and end"
+        return "it reads its answers when windows close, so they need a slide and an end"
     if spec.backfill and spec.k is None:
         return "with backfill, what it keeps depends on the largest k that will come"
     if spec.backfill and spec.scoring.score.parameters:

@@ -64,8 +64,8 @@ def test_a_machine_that_is_too_busy_for_spark_is_named() -> None:
 
 
 def test_an_old_pyspark_is_refused_by_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versions, "version", lambda _: "4.1.1")
-    with pytest.raises(sb.EnvironmentProblem, match=r"PySpark 4\.1\.1, and Skyband needs 4\.3 or later"):
+    monkeypatch.setattr(versions, "version", lambda _: "4.0.2")
+    with pytest.raises(sb.EnvironmentProblem, match=r"PySpark 4\.0\.2, and Skyband needs 4\.1 or later"):
         versions.require_pyspark()
 
 

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from skyband.core.about import About
@@ -24,6 +23,7 @@ from skyband.core.calls import Stats
 from skyband.core.distribution import by_pane
 from skyband.core.emit import gives_changes
 from skyband.core.plan import Plan
+from skyband.engines.spark.arrow_types import as_arrow
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.expressions import functions
 from skyband.kernels.panes import Shape, shape_of
@@ -203,7 +203,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     if reserved:
         raise InvalidInput(f"Column names that start with {PREFIX} are reserved: rename {', '.join(reserved)}.")
     try:
-        translated = to_arrow_schema(schema, timezone="UTC")
+        translated = as_arrow(schema)
     except PySparkTypeError as error:
         raise InvalidInput(f"A column has a type that Arrow lacks: {error}") from error
     return pa.schema([field.remove_metadata().with_nullable(True) for field in translated])

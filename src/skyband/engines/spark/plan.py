@@ -14,9 +14,9 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
+from skyband.engines.spark.arrow_types import type_as_spark
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.bucket_job import BUCKET, CLOCK, BucketJob
 from skyband.engines.spark.checks import check_session
@@ -160,7 +160,7 @@ def buckets_of(df: DataFrame) -> int:
 def output_type(schema: StructType, job: BucketJob) -> StructType:
     """The columns of the answer; those that come from the input keep its Spark types."""
     types = [
-        from_arrow_type(field.type) if source is None else schema[source].dataType
+        type_as_spark(field.type) if source is None else schema[source].dataType
         for field, source in zip(job.output, job.sources, strict=True)
     ]
     return StructType([StructField(name, type_) for name, type_ in zip(job.output.names, types, strict=True)])

@@ -13,9 +13,9 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from skyband.engines.spark.arrow_types import as_spark
 from skyband.engines.spark.bucket_job import PREFIX, BucketJob
 from skyband.engines.spark.sieving import JvmSieve
 
@@ -69,5 +69,5 @@ def by_window(answers: DataFrame, window: str, merge: Merge, kind: StructType | 
 
     # Under plain names: mapInArrow stumbles over dots and backticks.
     plain = answers.toDF(*(f"c{i}" for i in range(len(names))))
-    made = from_arrow_schema(kind) if isinstance(kind, pa.Schema) else kind
+    made = as_spark(kind) if isinstance(kind, pa.Schema) else kind
     return plain.repartition(plain[f"c{names.index(window)}"]).mapInArrow(merge_batches, made)

@@ -8,7 +8,7 @@ from typing import Final
 
 from skyband.errors import EnvironmentProblem
 
-OLDEST_SPARK: Final = (4, 3)
+OLDEST_SPARK: Final = (4, 1)
 _NEEDED: Final = ".".join(map(str, OLDEST_SPARK))
 
 
@@ -34,7 +34,7 @@ def require_pyspark() -> None:
 def is_too_old(found: str) -> bool:
     """Is a version before the oldest that Skyband runs on? One that cannot be read is given a chance.
 
-    >>> is_too_old("4.1.1"), is_too_old("4.3.0"), is_too_old("5.0.0.dev1"), is_too_old("17.3 of somebody's")
+    >>> is_too_old("4.0.2"), is_too_old("4.1.0"), is_too_old("5.0.0.dev1"), is_too_old("17.3 of somebody's")
     (True, False, False, False)
     """
     numbers = re.match(r"(\d+)\.(\d+)", found)

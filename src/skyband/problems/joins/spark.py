@@ -20,13 +20,13 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
 from skyband.core.about import About
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.inputs import in_batches, read
 from skyband.core.query import replace_unchecked
+from skyband.engines.spark.arrow_types import as_spark
 from skyband.engines.spark.bucket_job import (
     BUCKET,
     PREFIX,
@@ -187,7 +187,7 @@ def resolve(data: Mapping[str, Any], query: JoinAggregate) -> Resolved:
         streams,
         _tagged(streams, query, bound, columns, filters, how),
         merge=merger(job, asked, adds_up=how.adds_up) if how and (how.adds_up or asked.order_by) else None,
-        merged_type=from_arrow_schema(output),
+        merged_type=as_spark(output),
     )
 
 

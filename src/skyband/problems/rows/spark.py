@@ -17,7 +17,6 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import NumericType
 
 from skyband import expressions
@@ -27,6 +26,7 @@ from skyband.core.emit import gives_windows
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
 from skyband.engines.spark.answering import answers_now
+from skyband.engines.spark.arrow_types import as_arrow
 from skyband.engines.spark.bucket_job import (
     BucketJob,
     arrow_schema,
@@ -244,4 +244,4 @@ def _number_type(df: DataFrame, score: Column) -> pa.DataType:
         raise InvalidExpression(f"Spark cannot compute the score {score}: {error}") from error
     if not isinstance(schema[0].dataType, NumericType):
         raise InvalidExpression(f"A score must be a number, but {score} is {schema[0].dataType.simpleString()}.")
-    return to_arrow_schema(schema, timezone="UTC").field(0).type
+    return as_arrow(schema).field(0).type

@@ -69,11 +69,25 @@ def test_a_name_that_is_not_there_is_told_those_that_are() -> None:
 def test_baselines_of_pairs_are_found_too() -> None:
     points = pa.table({"x": [1.0, 5.0, 2.0, 9.0]})
     plan = sb.TopKPairs(k=1, by="abs(a.x - b.x)", window=WINDOW)
-    assert set(baselines_of("pairs")) == {"basic", "naive", "staircase_published", "supreme"}
+    assert set(baselines_of("pairs")) == {"basic", "naive", "staircase_published", "supreme", "threshold_published"}
     assert "basic" not in str(sb.explain(plan))
     expected = sb.top_k_pairs(points, k=1, by="abs(a.x - b.x)", window=WINDOW)
     for name in set(baselines_of("pairs")) - {"supreme"}:  # it answers nothing
         assert sb.top_k_pairs(points, k=1, by="abs(a.x - b.x)", window=WINDOW, algorithm=name).equals(expected)
+
+
+def test_sma_that_is_cut_back_recomputes_more_often() -> None:
+    table = pa.table({"x": np.random.default_rng(1).random(4_000)})
+    asked = {"k": 20, "by": "x", "window": sb.sliding(1_000, every=100)}
+    expected = sb.top_k(table, **asked, algorithm="sma")
+    assert sb.top_k(table, **asked, algorithm="sma(tight=1)").equals(expected)
+    anew = []
+    for name in ("sma", "sma(tight=1)"):
+        operator = find(name, "rows").open(Spec(20, Ticks(1_000, 100, 0, by_count=True)))
+        operator.push(Batch(table["x"].to_numpy(), NO_TIMES, NO_GROUPS, 0))
+        operator.check()
+        anew.append(operator.recomputed[0])
+    assert anew[1] > anew[0]
 
 
 def test_every_baseline_is_for_comparing() -> None:

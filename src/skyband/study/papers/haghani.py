@@ -228,7 +228,7 @@ EXPERIMENTS: Final = (
         "across-window",
         f"{PAPER}, figure 5 (a)",
         "Items held and cost of a row, by window: 3 streams, xi = 0.5, k = 10",
-        Axis("window in rows", (500, 1000, 2000, 5000), quick=(500, 2000)),
+        Axis("window in rows", (500, 1000, 2000, 5000), quick=(500, 1000, 2000)),
         ALGORITHMS,
         sweep(lambda x: Setting(window=int(x))),
         (

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Outcome
-from skyband.study.papers.printed import printed_for
+from skyband.study.papers.experiments import Judged, Outcome
+from skyband.study.papers.printed import needs_of, printed_for
 from skyband.study.papers.report import MARKS, number
 from skyband.study.results import machine
 
@@ -56,7 +56,8 @@ def _introduction(outcomes: Sequence[Outcome], effort: Effort) -> Iterator[str]:
 
 
 def _claims(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    yield "<h2 id='claims'>What the papers claim</h2><table>"
+    yield "<h2 id='claims'>What the papers claim</h2>"
+    yield "<p class='small'>What a claim would need is said with figures of a quick run, of November 2026.</p><table>"
     yield "<tr><th>claim</th><th>here</th><th>why</th><th>figure</th></tr>"
     for outcome in outcomes:
         name = outcome.experiment.name
@@ -64,9 +65,15 @@ def _claims(outcomes: Sequence[Outcome]) -> Iterator[str]:
             holds = claim.verdict.holds
             yield (
                 f"<tr><td>{escape(claim.paper)}</td><td class='{_CLASSES[holds]}'>{escape(MARKS[holds][0])}</td>"
-                f"<td class='small'>{escape(claim.verdict.because)}</td><td><a href='#{name}'>{name}</a></td></tr>"
+                f"<td class='small'>{_why(name, claim)}</td><td><a href='#{name}'>{name}</a></td></tr>"
             )
     yield "</table>"
+
+
+def _why(name: str, claim: Judged) -> str:
+    """The figures behind a verdict; if the claim does not hold, also what would have to be true."""
+    needs = needs_of(name, claim.paper) if claim.verdict.holds is False else ""
+    return escape(claim.verdict.because) + (f"<br><b>It would hold</b> {escape(needs)}" if needs else "")
 
 
 def _experiment(outcome: Outcome, folder: Path, effort: Effort) -> Iterator[str]:
@@ -80,7 +87,7 @@ def _experiment(outcome: Outcome, folder: Path, effort: Effort) -> Iterator[str]
         holds = claim.verdict.holds
         yield (
             f"<tr><td class='{_CLASSES[holds]}'>{escape(MARKS[holds][0])}</td><td>{escape(claim.paper)}"
-            f"<br><span class='small'>{escape(claim.verdict.because)}</span></td></tr>"
+            f"<br><span class='small'>{_why(name, claim)}</span></td></tr>"
         )
     yield "</table>"
     for measure in outcome.readings.measures:

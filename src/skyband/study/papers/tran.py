@@ -148,6 +148,7 @@ class _Runner:
         self.fastest = math.inf  # seconds that a second of the streams takes
         self.spent = 0.0
         self._runs = 0  # that could be timed
+        self._fewest, self._enough = (3, 5) if effort.quick else (FEWEST_RUNS, ENOUGH_RUNS)
         self._operator, self._feed, self._run = opened(setting.spec(), plan), Feed(setting), 1
         seconds = math.ceil(max(w / r for w, r in zip(setting.windows, setting.rates, strict=True)))
         began = time.thread_time()
@@ -158,7 +159,7 @@ class _Runner:
 
     def is_unsure(self, near: float) -> bool:
         """Has it had too few runs, as may be the best?"""
-        return self._runs < FEWEST_RUNS or (self.fastest < near < math.inf and self._runs < ENOUGH_RUNS)
+        return self._runs < self._fewest or (self.fastest < near < math.inf and self._runs < self._enough)
 
     def time(self) -> None:
         """One run more; it is made longer until it can be timed."""
@@ -262,7 +263,7 @@ def _measure_nested(values: Sequence[float], algorithms: Sequence[str], effort: 
 def _experiment(
     name: str, figure: str, axis: Axis, setting_at: Callable[[float], Setting], plan_names: tuple[str, ...]
 ) -> Experiment:
-    title = f"late, early and multiplying plans by {axis.label}"
+    title = f"Late, early and multiplying plans by {axis.label}"
     claims = (*CLAIMS, IN_ORDER, *TRENDS[name.rpartition("-")[2]]) if plan_names == PLANS_OF_TWO else CLAIMS
     return Experiment(name, f"{PAPER}, figure {figure}", title, axis, plan_names, _sweep(setting_at), claims)
 
@@ -328,7 +329,7 @@ _BEST: Final = Claim("Both low: EAP11 is best; one low: the plan that is early t
 SHOWCASES: Final = Experiment(
     "tran-showcases",
     f"{PAPER}, figure 6",
-    "which plan is best with nested-loop joins, by the groups of both streams",
+    "Which plan is best with nested-loop joins, by the groups of both streams",
     _GROUPS,
     PLANS_OF_TWO[:4],
     _measure_nested,
@@ -337,7 +338,7 @@ SHOWCASES: Final = Experiment(
 HASHED: Final = Experiment(
     "tran-showcases-hashed",
     f"{PAPER}, figure 6, with our joins by a hash table",
-    "which plan is best with hash joins, by the groups of both streams",
+    "Which plan is best with hash joins, by the groups of both streams",
     _GROUPS,
     PLANS_OF_TWO,
     _sweep(_showcase),

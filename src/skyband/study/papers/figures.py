@@ -38,7 +38,8 @@ def draw(outcome: Outcome, folder: Path, *, quick: bool = False) -> Path | None:
     for unused in axes[len(panels) :]:
         unused.axis("off")
     experiment = outcome.experiment
-    left_out = " (quick: fewer places, shorter turns)" if quick else ""
+    left_out = ", ".join(["fewer places, shorter turns", *filter(None, [experiment.left_out])])
+    left_out = f" (quick: {left_out})" if quick else ""
     title = f"{fill(experiment.title, int(width * 11))}\n{experiment.source}{left_out}"
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     figure.supxlabel("\n".join(claims), fontsize=8, x=0.01, ha="left")

@@ -80,6 +80,8 @@ def _experiment(outcome: Outcome, folder: Path, effort: Effort) -> Iterator[str]
     experiment = outcome.experiment
     name, quick = experiment.name, " --quick" if effort.quick else ""
     yield f"<h2 id='{name}'>{escape(experiment.title)}</h2><p class='small'>{escape(experiment.source)}</p>"
+    if effort.quick and experiment.left_out:
+        yield f"<p class='small'><b>Quick:</b> {escape(experiment.left_out)}.</p>"
     if (folder / f"{name}.png").exists():
         yield f"<a href='{name}.png'><img src='{name}.png' alt='{escape(experiment.title)}' loading='lazy'></a>"
     yield "<table>"

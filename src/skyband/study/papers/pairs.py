@@ -9,6 +9,7 @@ to fill those with every pair scored takes hours. Questions are asked of one sco
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from skyband.study.pairs import SUPREME
@@ -70,7 +71,7 @@ _SNAPSHOT: Final = Claim(
     "The search tree is faster than a scan of the skyband.", faster(SNAPSHOT, LINEAR, measure=ANSWER_NS)
 )
 
-EXPERIMENTS: Final = (
+_EXPERIMENTS: Final = (
     Experiment(
         "pairs-sensors-k",
         f"{PAPER}, figure 8 (a)",
@@ -356,4 +357,8 @@ EXPERIMENTS: Final = (
             ),
         ),
     ),
+)
+EXPERIMENTS: Final = tuple(
+    replace(each, left_out="two of the four scores") if each.name.startswith("pairs-cost") else each
+    for each in _EXPERIMENTS
 )

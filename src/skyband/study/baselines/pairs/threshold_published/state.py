@@ -107,7 +107,7 @@ class PublishedThreshold(PublishedSkyband):
                 at = int(lists.after[c, at, 0])
             keys = [(lists.group[node], lists.value[c, node], node) for node in nodes]
             assert keys == sorted(keys), "a list is sorted by value, or by colour and value"
-            assert [HEAD, *nodes[:-1]] == lists.before[c, nodes].tolist(), "links lead there and back"
+            assert [HEAD, *nodes][: len(nodes)] == lists.before[c, nodes].tolist(), "links lead there and back"
             known = sorted([*lists.number[nodes].tolist(), *self._odd.tolist()])
             assert known == live.tolist(), "every row of the window is in each list once, or odd"
             if self._chromatic:

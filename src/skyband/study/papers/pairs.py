@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from skyband.study.pairs import SUPREME
-from skyband.study.papers.claims import does_not_grow, falls, faster, grows, grows_less, near
+from skyband.study.papers.claims import below, does_not_grow, falls, faster, grows, grows_less, near
 from skyband.study.papers.experiments import Axis, Claim, Experiment
 from skyband.study.papers.pair_answers import (
     ANSWER_NS,
@@ -37,7 +37,9 @@ from skyband.study.papers.pair_points import (
     ALL,
     ASKING,
     DISTRIBUTIONS,
+    FAGIN,
     MAINTAINED,
+    MET,
     ONE_BY_ONE,
     PAIRS_HELD,
     TOGETHER,
@@ -48,6 +50,7 @@ from skyband.study.papers.pair_points import (
     by_k,
     by_window,
     late,
+    met_by_window,
     sensors_by_k,
     sensors_by_window,
     sizes_by_k,
@@ -140,6 +143,18 @@ _EXPERIMENTS: Final = (
                 faster("threshold", "staircase", since=29_999),
             ),
             *_PUBLISHED,
+        ),
+    ),
+    Experiment(
+        "pairs-met",
+        f"{PAPER}, section 5.2.2",
+        "Rows that a new row meets in TA, by window: uniform values, 3 attributes, K = 20",
+        _WINDOWS,
+        (TA,),
+        met_by_window,
+        (
+            Claim("TA meets (d + 1) N^(d/(d+1)) K^(1/(d+1)) rows, or fewer.", below(MET, TA, FAGIN)),
+            Claim("They grow less than the window.", grows_less(TA, "the rows themselves", measure=MET)),
         ),
     ),
     Experiment(

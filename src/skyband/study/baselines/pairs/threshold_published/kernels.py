@@ -19,7 +19,7 @@ from skyband.study.baselines.pairs.threshold_published.local_scores import DISTA
 HEAD, NONE = 0, -1  # as a node: before all others; behind the last one
 LEVELS = 12  # of a skip list; a fourth of the nodes of a level are in the next one, too
 LEFT, RIGHT = range(2)  # of a row in a list
-FREE, WALKS = range(2)  # in `numbers`: free nodes, and new rows so far that met others
+FREE, WALKS, MET = range(3)  # in `numbers`: free nodes; new rows so far that met others, and how many they met
 
 
 class Lists(NamedTuple):
@@ -48,7 +48,7 @@ def new_lists(local: int, room: int) -> Lists:
         np.zeros((lists, room + 1)),
         *np.zeros((4, room + 1), np.int64),
         np.arange(1, room + 1)[::-1].copy(),
-        np.array([room, 0]),
+        np.array([room, 0, 0]),
         np.full(room, NONE, np.int32),
     )
 

@@ -31,6 +31,11 @@ class PublishedThreshold(PublishedSkyband):
         self._forward = np.zeros(self._cursor.shape, np.bool_)
         super().__init__(spec, initial_room=initial_room)
 
+    @property
+    def met(self) -> int:
+        """How many rows the new rows have met since rows were listed anew."""
+        return int(self._lists.numbers[kernels.MET])
+
     # -- rows in lists --------------------------------------------------------------------------------------------
 
     def _list_row(self, at: int) -> None:

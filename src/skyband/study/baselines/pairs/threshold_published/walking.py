@@ -30,6 +30,7 @@ def walk(columns, colours, band, lists, node, at, head, tail, base, odd, kinds, 
             c += 1
             if found != NONE and lists.met[found] != lists.numbers[WALKS]:
                 lists.met[found] = lists.numbers[WALKS]
+                lists.numbers[MET] += 1
                 i = lists.number[found] - base
         else:
             # The dummy: as young as the youngest row that may not have been met, and of the best local scores left.
@@ -77,7 +78,7 @@ class Walking(Scoring):
             "YOUNGER": self._load("b", "columns[{c}, younger]", "colours[{c}, younger]"),
             "SCORE": [*self.score.lines, f"fits = {self._fits()}"],
         }
-        called = ("begin", "better_side", "take_next", "NONE", "LEFT", "RIGHT", "WALKS")
+        called = ("begin", "better_side", "take_next", "NONE", "LEFT", "RIGHT", "WALKS", "MET")
         scope = {"NULL": NULL, "whole_of": whole_of, "rank_key": rank_key, "distance_from": distance_from}
         scope |= {each: getattr(kernels, each) for each in called} | {"is_under_staircase": is_under_staircase}
         return loop(name, filled(_TEXT, parts), scope, may_raise=False)

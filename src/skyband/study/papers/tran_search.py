@@ -19,7 +19,7 @@ import pyarrow as pa
 from skyband.problems.joins.costs import Statistics, cost, enumerate_plans, known_constants, worth_considering
 from skyband.problems.joins.operator import Plan
 from skyband.problems.joins.query import JoinAggregate
-from skyband.study.papers.claims import at, below, does_not_grow, faster, grows, near
+from skyband.study.papers.claims import at, below, does_not_grow, falls, faster, grows, near
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
 from skyband.study.papers.styles import FORMULA
@@ -45,6 +45,29 @@ def measure_space(values: Sequence[float], algorithms: Sequence[str], effort: Ef
             sets = [each.cells for each, early in zip(known, plan.early, strict=True) if early]
             findings.add(ENTRIES, name, x, sum(each.rows for each in known) + sum(sets))
             findings.add(ENTRIES, FORMULA + name, x, space(setting.streams(), plan.early))
+    return findings
+
+
+PRICED: Final = "the plan chosen"
+TIME: Final = "ms per second of stream, estimated"
+
+
+def measure_prices(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
+    """Which plan is chosen when a row or entry that is held costs something, too: its time, and what it holds."""
+    findings, constants = Findings(), known_constants()
+    setting = replace(TWO, windows=(1500, 1500), groups=(2187, 30))
+    offered = {
+        name: (
+            cost(plan_of(name, 2), setting.statistics(), constants, slide=1.0),
+            space(setting.streams(), plan_of(name, 2).early),
+        )
+        for name in PLANS_OF_TWO[:4]
+    }
+    for x in values:
+        chosen = min(offered, key=lambda name: offered[name][0] + x * offered[name][1])
+        findings.notes.append(f"{x:,.10g} ns for each: {chosen}.")
+        findings.add(TIME, PRICED, x, offered[chosen][0] / 1e6)
+        findings.add(ENTRIES, PRICED, x, offered[chosen][1])
     return findings
 
 
@@ -222,6 +245,19 @@ EXPERIMENTS: Final = (
             ),
             Claim("Aggregating early costs space: LAP holds the least.",
                   below(ENTRIES, "LAP", "EAP11")),
+        ),
+    ),
+    Experiment(
+        "tran-space-price",
+        f"{PAPER}, section 8 (future work)",
+        "Space in the cost function: the plan chosen, by the price of a row or entry held, for 2,187 and 30 groups",
+        Axis("ns a second for each row or entry", (10, 100, 1_000, 10_000, 100_000)),
+        (PRICED,),
+        measure_prices,
+        (
+            Claim("The dearer space is, the less the plan chosen holds.",
+                  falls(PRICED, measure=ENTRIES, at_most=0.8)),
+            Claim("It takes more time then.", grows(PRICED, measure=TIME, at_least=1.1)),
         ),
     ),
     Experiment(

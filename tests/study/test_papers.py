@@ -351,7 +351,7 @@ def test_the_command_prints_tables_and_writes_json_and_figures(tmp_path: Path) -
 def test_the_page_says_what_a_claim_that_does_not_hold_needs(tmp_path: Path) -> None:
     experiment = next(each for each in papers.ALL if each.name == "pairs-size-k")
     measured = Findings([Reading("pairs held", "staircase", x, 1.0) for x in experiment.axis.values])
-    claim = replace(experiment.claims[0], paper="The cost of PreTopK does.")
+    claim = replace(experiment.claims[1], paper="The cost of PreTopK does.")
     outcome = judging.outcome_of(replace(experiment, claims=(claim,)), measured, TINY)
     page = write_page([outcome], tmp_path, effort=TINY).read_text()
     assert "<b>It would hold</b> if each row entered every open window." in page

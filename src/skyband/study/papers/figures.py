@@ -40,7 +40,7 @@ def draw(outcome: Outcome, folder: Path, *, quick: bool = False) -> Path | None:
     experiment = outcome.experiment
     left_out = ", ".join(["fewer places, shorter turns", *filter(None, [experiment.left_out])])
     left_out = f" (quick: {left_out})" if quick else ""
-    title = f"{fill(experiment.title, int(width * 11))}\n{experiment.source}{left_out}"
+    title = "\n".join(fill(line, int(width * 11)) for line in (experiment.title, experiment.source + left_out))
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     figure.supxlabel("\n".join(claims), fontsize=8, x=0.01, ha="left")
     path = folder / f"{experiment.name}.png"

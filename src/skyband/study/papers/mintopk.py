@@ -231,11 +231,11 @@ EXPERIMENTS: Final = (
             Claim("It recomputes more often as k grows.", grows("sma", measure=RECOMPUTED, at_least=1.5)),
             Claim("For k = 10,000 it recomputes in 56 % of the slides.", at(RECOMPUTED, "sma", 10_000, at_least=0.4)),
             Claim(
-                "It does if it is cut back after each answer: more often as k grows,",
+                "Cut back after each answer, it recomputes more often as k grows.",
                 grows(TIGHT, measure=RECOMPUTED, at_least=1.2),
             ),
-            Claim("in a fifth of the slides for k = 10,", at(RECOMPUTED, TIGHT, 10, at_least=0.2)),
-            Claim("and in nearly half of them for k = 10,000.", at(RECOMPUTED, TIGHT, 10_000, at_least=0.4)),
+            Claim("Cut back so, in a fifth of the slides or more for k = 10.", at(RECOMPUTED, TIGHT, 10, at_least=0.2)),
+            Claim("Cut back so, in nearly half of them for k = 10,000.", at(RECOMPUTED, TIGHT, 10_000, at_least=0.4)),
             Claim(
                 "The grid takes around 60 % of the time (at least two fifths of it) for k up to 1000.",
                 at(GRID_SHARE, "sma", 1000, at_least=0.4),

@@ -20,6 +20,7 @@ img { max-width: 100%; } table { border-collapse: collapse; margin: .5rem 0; }
 td, th { padding: .2rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #eee; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 .holds { color: #1a7f37; } .fails { color: #b00020; font-weight: 600; } .open { color: #8a6d00; }
+td.holds, td.fails, td.open { white-space: nowrap; } th.paper { padding-top: 1.5rem; }
 .small { color: #666; font-size: 13px; } code { background: #f4f4f4; padding: .1rem .3rem; }
 """
 _CLASSES: Final = {True: "holds", False: "fails", None: "open"}
@@ -59,8 +60,13 @@ def _claims(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield "<h2 id='claims'>What the papers claim</h2>"
     yield "<p class='small'>What a claim would need is said with figures of a quick run, of November 2026.</p><table>"
     yield "<tr><th>claim</th><th>here</th><th>why</th><th>figure</th></tr>"
+    last = ""
     for outcome in outcomes:
         name = outcome.experiment.name
+        paper = ", ".join(outcome.experiment.source.split(", ")[:2])
+        if paper != last:
+            yield f"<tr><th class='paper' colspan='4'>{escape(paper)}</th></tr>"
+        last = paper
         for claim in outcome.claims:
             holds = claim.verdict.holds
             yield (

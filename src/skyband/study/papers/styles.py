@@ -33,9 +33,9 @@ _FAMILIES: Final = (
     ),
     (
         "sma", "strict+strict", "early_aggregation", "EAP01", "naive", "cpmw", "EAP010", "naive++",
-        "sma, grid over all attributes", "sma, cut back after each answer",
+        "sma, grid over all attributes",
     ),
-    ("tma", "strict+probabilistic", "scan", "EAP11", "EAP001"),
+    ("tma", "strict+probabilistic", "scan", "EAP11", "EAP001", "sma, cut back after each answer"),
     ("strict", "strict+relaxed", "snn", "EAP110", "sorted_lists", "basic"),
     ("pretopk", "sasf_grid", "relaxed+strict", "EAP101", "threshold", "threshold_published"),
     (

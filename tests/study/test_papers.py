@@ -201,7 +201,7 @@ COUPLE = {
 @pytest.mark.parametrize("experiment", OBJECTS_PAPERS, ids=lambda experiment: experiment.name)
 def test_every_experiment_runs_and_is_judged(experiment: Experiment, tmp_path: Path) -> None:
     axis = replace(experiment.axis, values=experiment.axis.values[:: len(experiment.axis.values) - 1])
-    wanted = tuple(name for name in experiment.algorithms if name in COUPLE)
+    wanted = tuple(name for name in experiment.algorithms if name in COUPLE) or experiment.algorithms[:1]
     outcome = judging.run(replace(experiment, axis=axis, algorithms=wanted), TINY, silent)
     assert outcome.readings.readings
     assert all(np.isfinite(reading.value) for reading in outcome.readings.readings)

@@ -187,17 +187,13 @@ def _session_seconds(plan: str, as_strings: bool, effort: Effort) -> float:
 def _table(setting: Setting, i: int, second: int, as_strings: bool, random: np.random.Generator) -> pa.Table:
     """What comes in some seconds."""
     n, keys = AT_ONCE * int(setting.rates[i]), round(1 / setting.selectivity[i])
-    columns = {"j": random.integers(0, keys, n), "g": random.integers(0, int(setting.groups[i]), n)}
-    if as_strings:
-        columns = {name: np.char.mod(f"{name} of a stream: %08d", column) for name, column in columns.items()}
     when = second * TICKS + np.arange(n) * TICKS // int(setting.rates[i])
-    return pa.table(
-        {
-            "t": when,
-            **{name: pa.array(list(column)) for name, column in columns.items()},
-            "v": random.integers(0, 100, n),
-        }
-    )
+    j, g = random.integers(0, keys, n), random.integers(0, int(setting.groups[i]), n)
+    v = random.integers(0, 100, n)
+    if not as_strings:
+        return pa.table({"t": when, "j": j, "g": g, "v": v})
+    joined, grouped = (pa.array([f"of the stream: {number:08d}" for number in column]) for column in (j, g))
+    return pa.table({"t": when, "j": joined, "g": grouped, "v": v})
 
 
 EXPERIMENTS: Final = (

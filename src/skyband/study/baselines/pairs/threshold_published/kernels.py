@@ -41,12 +41,18 @@ class Lists(NamedTuple):
 
 def new_lists(local: int, room: int) -> Lists:
     lists = local + 1
-    links = np.full((3, lists, room + 1), NONE, np.int32)
+    before, other_after, other_before = np.full((3, lists, room + 1), NONE, np.int32)
+    number, group, colour, met = np.zeros((4, room + 1), np.int64)
     return Lists(
         np.full((lists, room + 1, LEVELS), NONE, np.int32),
-        *links,
+        before,
+        other_after,
+        other_before,
         np.zeros((lists, room + 1)),
-        *np.zeros((4, room + 1), np.int64),
+        number,
+        group,
+        colour,
+        met,
         np.arange(1, room + 1)[::-1].copy(),
         np.array([room, 0, 0]),
         np.full(room, NONE, np.int32),

@@ -90,8 +90,8 @@ def _column(sides: list[exp.Expr]) -> str | None:
     """The name, if these are one column of both rows."""
     from sqlglot import exp
 
-    if len(sides) == 2 and all(isinstance(side, exp.Column) for side in sides):
-        one, other = sides
-        if one.name == other.name and {one.table, other.table} == {"a", "b"}:
-            return str(one.name)
+    columns = [(side.name, side.table) for side in sides if isinstance(side, exp.Column)]
+    if len(sides) == len(columns) == 2 and {table for _, table in columns} == {"a", "b"}:
+        name, other = (name for name, _ in columns)
+        return name if name == other else None
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final
@@ -66,7 +66,7 @@ def walk(columns, colours, band, lists, node, at, head, tail, base, odd, kinds, 
 class Walking(Scoring):
     """The loops of a score, and this one."""
 
-    TEMPLATES: ClassVar[Mapping[str, str]] = {**Scoring.TEMPLATES, "walk": _TEXT}
+    TEMPLATES: ClassVar[dict[str, str]] = {**Scoring.TEMPLATES, "walk": _TEXT}
 
     def _compile(self, name: str) -> Callable[..., Any]:
         if name != "walk":

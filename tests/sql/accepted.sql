@@ -331,6 +331,9 @@ SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b
 
 SELECT a.symbol, b.venue, a.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = b.symbol AND a.venue = b.venue QUALIFY ROW_NUMBER() OVER (PARTITION BY a.symbol, b.venue ORDER BY |a.price - b.price|) <= 1 WINDOW [20 EVERY 10 ON t]
 
+-- Pairs of two streams: UNION ALL says of each row from which one it comes, and the condition which one is `a`.
+WITH both AS (SELECT flow, size AS x, t, 1 AS side FROM r1 UNION ALL SELECT flow, amount, t, 2 FROM r2) SELECT a.flow AS one, b.flow AS other FROM both a, both b WHERE a.side < b.side ORDER BY |a.x - b.x| LIMIT 3 WINDOW [20 EVERY 10 ON t]
+
 -- Other conditions, on one row or on both.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.volume > 3 AND b.price < 9 ORDER BY |a.price - b.price| LIMIT 3 WINDOW [20 EVERY 5 ON t]
 

@@ -16,6 +16,7 @@ from skyband.windows import Ticks
 
 WINDOW = sb.sliding(4, every=2)
 TABLE = pa.table({"x": [3.0, 1.0, 2.0, 5.0, 4.0, 0.0]})
+SMA = ("sma", "sma(tight=1)")
 NO_TIMES, NO_GROUPS = np.empty(0, np.int64), np.empty(0, np.int32)
 
 
@@ -69,11 +70,21 @@ def test_a_name_that_is_not_there_is_told_those_that_are() -> None:
 def test_baselines_of_pairs_are_found_too() -> None:
     points = pa.table({"x": [1.0, 5.0, 2.0, 9.0]})
     plan = sb.TopKPairs(k=1, by="abs(a.x - b.x)", window=WINDOW)
-    assert set(baselines_of("pairs")) == {"basic", "naive", "staircase_published", "supreme"}
+    assert set(baselines_of("pairs")) == {"basic", "naive", "staircase_published", "supreme", "threshold_published"}
     assert "basic" not in str(sb.explain(plan))
     expected = sb.top_k_pairs(points, k=1, by="abs(a.x - b.x)", window=WINDOW)
     for name in set(baselines_of("pairs")) - {"supreme"}:  # it answers nothing
         assert sb.top_k_pairs(points, k=1, by="abs(a.x - b.x)", window=WINDOW, algorithm=name).equals(expected)
+
+
+def test_sma_that_is_cut_back_recomputes_more_often() -> None:
+    batch = Batch(np.random.default_rng(1).random(4_000), NO_TIMES, NO_GROUPS, 0)
+    operators = [find(name, "rows").open(Spec(20, Ticks(1_000, 100, 0, by_count=True))) for name in SMA]
+    answers = [operator.push(batch) for operator in operators]
+    assert np.array_equal(answers[0].position, answers[1].position)
+    assert operators[0].recomputed[0] < operators[1].recomputed[0]
+    for operator in operators:
+        operator.check()
 
 
 def test_every_baseline_is_for_comparing() -> None:

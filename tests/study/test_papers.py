@@ -22,6 +22,7 @@ from skyband.study.papers import claims, judging, printed, pripuzic, pripuzic_ch
 from skyband.study.papers import run as papers
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Outcome, Reading, Readings
+from skyband.study.papers.page import write_page
 from skyband.study.papers.points import COST, HELD, Case, Feed, random_order
 from skyband.windows import Ticks
 
@@ -99,6 +100,9 @@ FLAT, STEEP = {1: 10.0, 10: 11.0, 100: 12.0}, {1: 40.0, 10: 90.0, 100: 800.0}
         (claims.falls("steep", until=10), False, "from 40 (k = 1) to 90 (k = 10)"),
         (claims.near(COST, "flat", "steep", within=0.8, until=1), True, "75 %"),
         (claims.near(COST, "flat", "steep", within=0.8, since=10), False, "98 %"),
+        (claims.steady("flat", within=1.2), True, "10 (k = 1) to 12 (k = 100): 1.2x"),
+        (claims.steady("steep", within=19), False, "20x; allowed: 19x"),
+        (claims.steady("gone", within=2), None, "not measured: gone"),
         (claims.falls("steep"), False, "from 40 (k = 1) to 800 (k = 100): 20x; allowed: 1x"),
         (claims.falls("flat", at_most=1.2), True, "1.2x"),
         (claims.falls("gone"), None, "not measured: gone"),
@@ -197,7 +201,7 @@ COUPLE = {
 @pytest.mark.parametrize("experiment", OBJECTS_PAPERS, ids=lambda experiment: experiment.name)
 def test_every_experiment_runs_and_is_judged(experiment: Experiment, tmp_path: Path) -> None:
     axis = replace(experiment.axis, values=experiment.axis.values[:: len(experiment.axis.values) - 1])
-    wanted = tuple(name for name in experiment.algorithms if name in COUPLE)
+    wanted = tuple(name for name in experiment.algorithms if name in COUPLE) or experiment.algorithms[:1]
     outcome = judging.run(replace(experiment, axis=axis, algorithms=wanted), TINY, silent)
     assert outcome.readings.readings
     assert all(np.isfinite(reading.value) for reading in outcome.readings.readings)
@@ -341,6 +345,16 @@ def test_the_command_prints_tables_and_writes_json_and_figures(tmp_path: Path) -
     assert "It grows." in page
     assert "<a href='results/made-up.json'>" in page
     assert "A quick run" in page
+    assert "It would hold" not in page
+
+
+def test_the_page_says_what_a_claim_that_does_not_hold_needs(tmp_path: Path) -> None:
+    experiment = next(each for each in papers.ALL if each.name == "pairs-size-k")
+    measured = Findings([Reading("pairs held", "staircase", x, 1.0) for x in experiment.axis.values])
+    claim = replace(experiment.claims[1], paper="The cost of PreTopK does.")
+    outcome = judging.outcome_of(replace(experiment, claims=(claim,)), measured, TINY)
+    page = write_page([outcome], tmp_path, effort=TINY).read_text()
+    assert "<b>It would hold</b> if each row entered every open window." in page
 
 
 @pytest.mark.parametrize("spoiled", ["", "{", '{"effort": {}, "experiments": [{}]}', '{"experiments": []}'])
@@ -374,6 +388,14 @@ def test_what_is_printed_belongs_to_an_experiment_and_to_places_of_its_axis() ->
         assert set(each.x) <= set(experiment.axis.values)
         assert len(each.x) == len(each.values)
         assert each.source.startswith(experiment.source.partition(",")[0])
+
+
+def test_what_is_needed_is_said_of_a_claim() -> None:
+    known = {claim.paper for each in papers.ALL for claim in each.claims}
+    known |= {f"{each.name}: {claim.paper}" for each in papers.ALL for claim in each.claims}
+    assert set(printed.all_needs()) <= known
+    assert printed.needs_of("mintopk-ratio", "Nor do the rows it holds.").startswith("if new rows")
+    assert not printed.needs_of("mintopk-slide", "Nor do the rows it holds.")
 
 
 def test_printed_numbers_stand_beside_the_measured_ones() -> None:

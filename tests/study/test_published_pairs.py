@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from conformance.pairs.driver import Driver, meaning, spec_of
 from hypothesis import given
@@ -14,14 +15,19 @@ from oracle import Question
 from pair_oracle import PairRow
 from pair_oracle import top as expected_top
 
-from skyband.core.registry import baselines_of
-from skyband.problems.pairs.operator import PAIR, PairAlgorithm, best_first
+from skyband.core.emit import CHANGES
+from skyband.core.registry import baselines_of, find
+from skyband.expressions.pairs import bind
+from skyband.problems.pairs.drivers.scoring import scoring_of
+from skyband.problems.pairs.operator import PAIR, Batch, PairAlgorithm, Spec, best_first
 from skyband.study.baselines.pairs.staircase_published.kernels import search_tree
 from skyband.study.baselines.pairs.staircase_published.kernels.arrays import NONE, ROOT, new_tree
 from skyband.study.baselines.pairs.staircase_published.state import checked_slots
+from skyband.study.baselines.pairs.threshold_published.local_scores import local_scores
+from skyband.windows import Ticks
 
 insert, remove = njit(search_tree.insert), njit(search_tree.remove)
-PUBLISHED = {name: baselines_of("pairs")[name] for name in ("basic", "staircase_published")}
+PUBLISHED = {name: baselines_of("pairs")[name] for name in ("basic", "staircase_published", "threshold_published")}
 every_baseline = pytest.mark.parametrize("algorithm", PUBLISHED.values(), ids=PUBLISHED)
 
 
@@ -107,7 +113,7 @@ def test_what_is_watched_is_what_the_oracle_says(algorithm: PairAlgorithm, data:
     by_count = data.draw(st.booleans())
     k, size = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 10))
     question = Question(k=k, size=size, every=None, by_count=by_count, emit="changes")
-    score = "lopsided"
+    score = "closest of the same"
     driver = Driver(spec_of(question, score), algorithm.open)
     asked = data.draw(st.lists(st.tuples(st.integers(1, k), st.integers(1, size)), min_size=1, max_size=4))
     value, events, now = st.integers(0, 3).map(float), list[PairRow](), 0
@@ -138,3 +144,43 @@ def test_a_pair_of_a_row_that_leaves_is_replaced_from_the_tree() -> None:
     pairs = driver.operator.watched(0)
     assert pairs["b_position"].tolist() == [2, 3]
     assert pairs["a_position"].tolist() == [1, 2]
+
+
+# -- the threshold algorithm ------------------------------------------------------------------------------------------
+
+COLUMNS = pa.schema([("x", pa.float64()), ("y", pa.float64())])
+
+
+@pytest.mark.parametrize("ascending", [True, False])
+@pytest.mark.parametrize(
+    ("by", "colours"),
+    [
+        ("(a.x + b.x) - greatest(a.y, b.y)", {"different": True}),
+        ("a.x * b.x + least(a.y, b.y)", {"same": True}),
+        ("(a.x - b.x) * (a.x - b.x) + ln(1 + abs(a.y - b.y))", {}),
+    ],
+)
+def test_rows_are_met_by_any_local_score_and_colour(by: str, colours: dict[str, bool], ascending: bool) -> None:
+    spec = Spec(3, Ticks(20, 0, 0, by_count=False), scoring_of(bind(by, None, ascending, COLUMNS), **colours), CHANGES)
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        operators = [find(name, "pairs").open(spec) for name in ("threshold_published(initial_room=1)", "recompute")]
+        now = 0
+        for first in range(0, 90, 3):
+            now += 3
+            values = random.choice(
+                [-1.0, 0.0, 0.5, 1.0, np.inf, np.nan] if seed == 0 else random.normal(size=50), (2, 3)
+            )
+            time = now + random.integers(-15, 3, 3)  # some rows come late
+            codes = random.integers(0, 2 + seed, (len(colours), 3)).astype(np.float64)
+            shown, expected = (operator.push(Batch(values, codes, time, first)) for operator in operators)
+            for name in ("at", "rank", "score", "a", "b", "change"):
+                assert np.array_equal(getattr(shown, name), getattr(expected, name))
+            operators[0].check()
+
+
+@pytest.mark.parametrize(
+    "by", ["a.x - b.x", "abs(a.x + b.x)", "abs(a.x - b.x) + a.x * b.x", "(a.x + b.x) * (a.y + b.y)"]
+)
+def test_a_score_without_local_scores_is_refused(by: str) -> None:
+    assert local_scores(bind(by, None, True, COLUMNS)) is None

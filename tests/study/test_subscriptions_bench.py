@@ -23,7 +23,7 @@ def silent(_: str) -> None:
 
 
 def test_costs_and_errors_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscriptions_points, "QUERIES", 40)
+    monkeypatch.setattr(subscriptions_points, "QUICK_QUERIES", 10)
     measure = subscriptions_points.sweep(lambda size: Setting(window=int(size)))
     found = measure((40_000,), ("boxes", "probabilistic"), TINY, silent)
     assert {(reading.measure, reading.algorithm) for reading in found.readings} == {
@@ -43,7 +43,7 @@ def test_errors_are_averaged_over_streams(monkeypatch: pytest.MonkeyPatch) -> No
         ("boxes", 2): [5, 6],
         ("probabilistic", 2): [5, 7, 8],
     }
-    monkeypatch.setattr(subscriptions_points, "QUERIES", 40)  # of which a quick look takes a quarter
+    monkeypatch.setattr(subscriptions_points, "QUICK_QUERIES", 10)
     monkeypatch.setattr(subscriptions_points, "_entries", lambda name, setting, *_: np.array(told[name, setting.seed]))
     found = subscriptions_points.errors((9,), ("uniform",), replace(TINY, error_runs=2), silent)
     by_measure = {reading.measure: reading.value for reading in found.readings if reading.algorithm == "uniform"}

@@ -80,7 +80,7 @@ def papers(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Measure fewer points for a shorter time. This takes about two minutes for each kind."
+            "--quick", help="Measure fewer points for a shorter time. All of them take about a quarter of an hour."
         ),
     ] = False,
     only: Annotated[

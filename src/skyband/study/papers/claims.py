@@ -142,6 +142,24 @@ def grows_by_less(algorithm: str, than: Sequence[str], *, measure: str = COST) -
     return judge
 
 
+def steady(algorithm: str, *, within: float, measure: str = COST) -> Judge:
+    """The largest value of `measure` is at most so many times the least."""
+
+    def judge(readings: Readings) -> Verdict:
+        curve = readings.curve(measure, algorithm)
+        if len(curve) < 2:
+            return _not_measured(readings, measure, (algorithm,), ())
+        low, high = (found(curve, key=lambda x: curve[x]) for found in (min, max))
+        ratio = curve[high] / curve[low] if curve[low] else math.inf
+        return Verdict(
+            ratio <= within,
+            f"{measure}: {_number(curve[low])} ({_where(readings, low)}) to {_number(curve[high])} "
+            f"({_where(readings, high)}): {_times(ratio)}; allowed: {_times(within)}",
+        )
+
+    return judge
+
+
 def falls(algorithm: str, *, at_most: float = 1.0, measure: str = COST, until: float = math.inf) -> Judge:
     """At the last x, `measure` is at most this share of what it is at the first; what lies between may vary."""
 

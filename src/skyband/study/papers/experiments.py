@@ -97,6 +97,7 @@ class Experiment:
     measure: Measure
     claims: tuple[Claim, ...]
     log: bool = True  # the measured values are drawn on a log axis
+    left_out: str = ""  # of what the title says, by a quick run; beside places of the axis
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,9 @@ def draw(outcome: Outcome, folder: Path, *, quick: bool = False) -> Path | None:
     for unused in axes[len(panels) :]:
         unused.axis("off")
     experiment = outcome.experiment
-    left_out = " (quick: fewer places, shorter turns)" if quick else ""
-    title = f"{fill(experiment.title, int(width * 11))}\n{experiment.source}{left_out}"
+    left_out = ", ".join(["fewer places, shorter turns", *filter(None, [experiment.left_out])])
+    left_out = f" (quick: {left_out})" if quick else ""
+    title = "\n".join(fill(line, int(width * 11)) for line in (experiment.title, experiment.source + left_out))
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     figure.supxlabel("\n".join(claims), fontsize=8, x=0.01, ha="left")
     path = folder / f"{experiment.name}.png"
@@ -51,7 +52,7 @@ def _panels(outcome: Outcome) -> Iterator[tuple[str, str, list[str]]]:
     """A title, what was measured, and of whom: at most MOST_LINES algorithms, each with its references."""
     readings = outcome.readings
     for measure in readings.measures:
-        if measure == MOST_HELD:
+        if measure == MOST_HELD or (len(readings.measures) > 1 and _is_nothing(outcome, measure)):
             continue
         labels = readings.algorithms(measure)
         ours = [label for label in labels if subject(label) is None and not is_reference(label)]
@@ -65,16 +66,22 @@ def _panels(outcome: Outcome) -> Iterator[tuple[str, str, list[str]]]:
             yield title, measure, [*beside, *part]
 
 
+def _is_nothing(outcome: Outcome, measure: str) -> bool:
+    """Is all of it 0, as the errors of who made none?"""
+    return not any(reading.value for reading in outcome.readings.readings if reading.measure == measure)
+
+
 def _draw_panel(panel: Axes, outcome: Outcome, title: str, measure: str, labels: Sequence[str]) -> None:
     readings, axis = outcome.readings, outcome.readings.axis
     places = sorted({reading.x for reading in readings.readings})
     where = {x: float(place) if axis.names else x for place, x in enumerate(places)}
     for label in labels:
         curve = readings.curve(measure, label)
-        look = {"markersize": 5} | style(label)
-        if axis.names:  # between two names there is nothing
+        look, aside = {"markersize": 5} | style(label), 0.0
+        if axis.names:  # between two names there is nothing, and beside each of them is room for all
             look["linestyle"] = ""
-        panel.plot([where[x] for x in curve], list(curve.values()), label=label, **look)
+            aside = 0.5 * ((labels.index(label) + 0.5) / len(labels) - 0.5)
+        panel.plot([where[x] + aside for x in curve], list(curve.values()), label=label, **look)
     panel.set_title(title, fontsize=10)
     panel.set_xlabel(axis.label)
     if axis.log and min(places) > 0:
@@ -88,7 +95,13 @@ def _draw_panel(panel: Axes, outcome: Outcome, title: str, measure: str, labels:
 
 def _scale(panel: Axes, values: Sequence[float]) -> None:
     """The same axis for all panels of a measure, whose values these are."""
-    if min(values) > 0 and max(values) > DECADE * min(values):
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    some = min((value for value in values if value > 0), default=0.0)
+    if min(values) == 0 and max(values) > DECADE**2 * some > 0:
+        panel.set_yscale("symlog", linthresh=some)
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        panel.set_ylim(-0.2 * some, 2 * max(values))
+    elif min(values) > 0 and max(values) > DECADE * min(values):
         panel.set_yscale("log")
         panel.set_ylim(min(values) / 1.3, max(values) * 1.3)
         wide = max(values) > 1000 * min(values)

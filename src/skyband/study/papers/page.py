@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Outcome
-from skyband.study.papers.printed import printed_for
+from skyband.study.papers.experiments import Judged, Outcome
+from skyband.study.papers.printed import needs_of, printed_for
 from skyband.study.papers.report import MARKS, number
 from skyband.study.results import machine
 
@@ -20,6 +20,7 @@ img { max-width: 100%; } table { border-collapse: collapse; margin: .5rem 0; }
 td, th { padding: .2rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #eee; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 .holds { color: #1a7f37; } .fails { color: #b00020; font-weight: 600; } .open { color: #8a6d00; }
+td.holds, td.fails, td.open { white-space: nowrap; } th.paper { padding-top: 1.5rem; }
 .small { color: #666; font-size: 13px; } code { background: #f4f4f4; padding: .1rem .3rem; }
 """
 _CLASSES: Final = {True: "holds", False: "fails", None: "open"}
@@ -56,23 +57,37 @@ def _introduction(outcomes: Sequence[Outcome], effort: Effort) -> Iterator[str]:
 
 
 def _claims(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    yield "<h2 id='claims'>What the papers claim</h2><table>"
+    yield "<h2 id='claims'>What the papers claim</h2>"
+    yield "<p class='small'>What a claim would need is said with figures of a quick run, of November 2026.</p><table>"
     yield "<tr><th>claim</th><th>here</th><th>why</th><th>figure</th></tr>"
+    last = ""
     for outcome in outcomes:
         name = outcome.experiment.name
+        paper = ", ".join(outcome.experiment.source.split(", ")[:2])
+        if paper != last:
+            yield f"<tr><th class='paper' colspan='4'>{escape(paper)}</th></tr>"
+        last = paper
         for claim in outcome.claims:
             holds = claim.verdict.holds
             yield (
                 f"<tr><td>{escape(claim.paper)}</td><td class='{_CLASSES[holds]}'>{escape(MARKS[holds][0])}</td>"
-                f"<td class='small'>{escape(claim.verdict.because)}</td><td><a href='#{name}'>{name}</a></td></tr>"
+                f"<td class='small'>{_why(name, claim)}</td><td><a href='#{name}'>{name}</a></td></tr>"
             )
     yield "</table>"
+
+
+def _why(name: str, claim: Judged) -> str:
+    """The figures behind a verdict; if the claim does not hold, also what would have to be true."""
+    needs = needs_of(name, claim.paper) if claim.verdict.holds is False else ""
+    return escape(claim.verdict.because) + (f"<br><b>It would hold</b> {escape(needs)}" if needs else "")
 
 
 def _experiment(outcome: Outcome, folder: Path, effort: Effort) -> Iterator[str]:
     experiment = outcome.experiment
     name, quick = experiment.name, " --quick" if effort.quick else ""
     yield f"<h2 id='{name}'>{escape(experiment.title)}</h2><p class='small'>{escape(experiment.source)}</p>"
+    if effort.quick and experiment.left_out:
+        yield f"<p class='small'><b>Quick:</b> {escape(experiment.left_out)}.</p>"
     if (folder / f"{name}.png").exists():
         yield f"<a href='{name}.png'><img src='{name}.png' alt='{escape(experiment.title)}' loading='lazy'></a>"
     yield "<table>"
@@ -80,7 +95,7 @@ def _experiment(outcome: Outcome, folder: Path, effort: Effort) -> Iterator[str]
         holds = claim.verdict.holds
         yield (
             f"<tr><td class='{_CLASSES[holds]}'>{escape(MARKS[holds][0])}</td><td>{escape(claim.paper)}"
-            f"<br><span class='small'>{escape(claim.verdict.because)}</span></td></tr>"
+            f"<br><span class='small'>{_why(name, claim)}</span></td></tr>"
         )
     yield "</table>"
     for measure in outcome.readings.measures:

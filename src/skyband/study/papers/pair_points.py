@@ -33,11 +33,13 @@ K: Final = 20
 WINDOW: Final = 10_000
 ATTRIBUTES: Final = 3
 ALL: Final = ("supreme", "staircase", "threshold", "naive")
-MAINTAINED: Final = ("supreme", "staircase", "threshold", "staircase_published", "basic")
+MAINTAINED: Final = ("supreme", "staircase", "threshold", "staircase_published", "basic", "threshold_published")
 PAIRS_HELD: Final = "pairs held"
 MEMORY: Final = "MB"
 ASKING: Final = "µs per question"
 ONE_BY_ONE, TOGETHER = "one by one", "all at once"
+MET: Final = "rows met by a new row"
+FAGIN: Final = "bound: (d + 1) N^(d/(d+1)) K^(1/(d+1))"
 SENSORS: Final = "abs(a.t - b.t) / (abs(a.temp - b.temp) * abs(a.humidity - b.humidity))"
 DISTRIBUTIONS: Final = ("uniform", "correlated", "anti-correlated")
 
@@ -203,6 +205,22 @@ def sensors_by_k(values: Sequence[float], algorithms: Sequence[str], effort: Eff
 
 def sensors_by_window(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
     return _swept(values, algorithms, effort, say, lambda size: ([sensor_spec(K, effort.rows(size))], [sensors()]))
+
+
+def met_by_window(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
+    """How many rows a new row meets in the threshold algorithm, of all in its window."""
+    findings = Findings()
+    for x in values:
+        n, rows = effort.rows(x), 96
+        for name in algorithms:
+            say(f"{name}: filling a window of {n:,}")
+            contender = Contender(name, spec_of("s1", ATTRIBUTES, n), points(uniform_points, ATTRIBUTES), effort)
+            before = contender.operator.met
+            contender._push(rows)
+            findings.add(MET, name, x, (contender.operator.met - before) / rows)
+        findings.add(MET, FAGIN, x, (ATTRIBUTES + 1) * (n**ATTRIBUTES * K) ** (1 / (ATTRIBUTES + 1)))
+        findings.add(MET, "the rows themselves", x, n)
+    return findings
 
 
 def by_colours(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:

@@ -45,6 +45,18 @@ def subject(label: str) -> str | None:
 
 
 @cache
+def all_needs() -> dict[str, str]:
+    """By claim, or by experiment and claim: what would have to be true for it to hold where it does not."""
+    needs: dict[str, str] = json.loads(files(__package__).joinpath("needs.json").read_text(encoding="utf-8"))
+    return needs
+
+
+def needs_of(experiment: str, claim: str) -> str:
+    """Empty: nothing is known."""
+    return all_needs().get(f"{experiment}: {claim}", all_needs().get(claim, ""))
+
+
+@cache
 def all_printed() -> tuple[Printed, ...]:
     listed = json.loads(files(__package__).joinpath("printed.json").read_text(encoding="utf-8"))
     return tuple(Printed(**{**each, "x": tuple(each["x"]), "values": tuple(each["values"])}) for each in listed)

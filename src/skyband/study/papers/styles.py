@@ -35,9 +35,9 @@ _FAMILIES: Final = (
         "sma", "strict+strict", "early_aggregation", "EAP01", "naive", "cpmw", "EAP010", "naive++",
         "sma, grid over all attributes",
     ),
-    ("tma", "strict+probabilistic", "scan", "EAP11", "EAP001"),
+    ("tma", "strict+probabilistic", "scan", "EAP11", "EAP001", "sma, cut back after each answer"),
     ("strict", "strict+relaxed", "snn", "EAP110", "sorted_lists", "basic"),
-    ("pretopk", "sasf_grid", "relaxed+strict", "EAP101", "threshold"),
+    ("pretopk", "sasf_grid", "relaxed+strict", "EAP101", "threshold", "threshold_published"),
     (
         "probabilistic", "pa_grid", "relaxed+probabilistic", "EAP011", "relaxed+probabilistic, longest buffer",
         "estimated",
@@ -53,6 +53,7 @@ _REFERENCES: Final = {
     "sum of chances": ("darkred", ":", "x"),
     "2K (ln N - ln sqrt K)": ("black", "--", "."),
     "the rows themselves": ("gray", ":", "."),
+    "k ln(n/k), as printed": ("gray", "-", "o"),
 }
 _PLACES: Final = {
     name: (colour, variant) for colour, names in enumerate(_FAMILIES) for variant, name in enumerate(names)
@@ -64,7 +65,7 @@ def style(label: str) -> dict[str, Any]:
     line in the algorithm's colour."""
     of = label.removeprefix(FORMULA) if label.startswith(FORMULA) else None
     if (algorithm := subject(label) or of) is not None:
-        return style(algorithm) | {"alpha": 0.35, "linewidth": 5, "markersize": 9, "zorder": 1}
+        return style(algorithm) | {"alpha": 0.35, "linestyle": "-", "linewidth": 5, "markersize": 9, "zorder": 1}
     if is_reference(label):
         return dict(zip(("color", "linestyle", "marker"), _REFERENCES.get(label, ("black", "--", ".")), strict=True))
     colour, variant = _PLACES.get(label) or _drawn(label)

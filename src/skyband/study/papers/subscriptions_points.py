@@ -23,6 +23,7 @@ from skyband.study.papers.points import COST
 from skyband.study.subscriptions import same, spec_of
 
 QUERIES: Final = 400
+QUICK_QUERIES: Final = 100
 K: Final = 9
 WINDOW: Final = 40_000
 ROWS: Final = 1_000_000
@@ -83,7 +84,7 @@ class Setting(NamedTuple):
 
     data: str = UNIFORM
     columns: int = 2
-    queries: int = 0  # 0: as many as the paper has, or a quarter of it for a quick look
+    queries: int = 0  # 0: as many as the paper has, or fewer for a quick look
     k: int = K
     window: int = WINDOW
     options: str = ""  # of the algorithm
@@ -96,7 +97,7 @@ class Setting(NamedTuple):
         return Points(self.data, self.columns, self.seed)
 
     def asked(self, effort: Effort) -> Queries:
-        count = self.queries or QUERIES // (4 if effort.quick else 1)
+        count = self.queries or (QUICK_QUERIES if effort.quick else QUERIES)
         points = np.ascontiguousarray(self.points().take(count))
         return same(count, self.k, effort.rows(self.window), points)
 

@@ -1,26 +1,32 @@
 """Tran and Lee, JCSE 2009, what section 8 leaves to future work: space as a cost, and a greedy search for a plan.
 
-And what section 7.2.2 says of three streams beside two: that aggregating early gains more.
+And what section 7.2.2 says of three streams beside two: that aggregating early gains more. And what it costs that join
+and group columns are strings, as section 7.2.1 has them: the other experiments number their values beforehand.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
 from skyband.problems.joins.costs import Statistics, cost, enumerate_plans, known_constants, worth_considering
 from skyband.problems.joins.operator import Plan
-from skyband.study.papers.claims import at, below, grows, near
+from skyband.problems.joins.query import JoinAggregate
+from skyband.study.papers.claims import at, below, does_not_grow, falls, faster, grows, near
 from skyband.study.papers.effort import Effort
 from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
 from skyband.study.papers.styles import FORMULA
-from skyband.study.papers.tran import PAPER, TWO, Setting, filled, measure_second, plan_of
+from skyband.study.papers.tran import AT_ONCE, PAPER, TICKS, TWO, Setting, filled, measure_second, plan_of
 from skyband.study.papers.tran_claims import PLANS_OF_TWO
 from skyband.study.papers.tran_costs import space
+from skyband.windows import sliding
 
 # -- space ------------------------------------------------------------------------------------------------------------
 
@@ -39,6 +45,29 @@ def measure_space(values: Sequence[float], algorithms: Sequence[str], effort: Ef
             sets = [each.cells for each, early in zip(known, plan.early, strict=True) if early]
             findings.add(ENTRIES, name, x, sum(each.rows for each in known) + sum(sets))
             findings.add(ENTRIES, FORMULA + name, x, space(setting.streams(), plan.early))
+    return findings
+
+
+PRICED: Final = "the plan chosen"
+TIME: Final = "ms per second of stream, estimated"
+
+
+def measure_prices(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
+    """Which plan is chosen when a row or entry that is held costs something, too: its time, and what it holds."""
+    findings, constants = Findings(), known_constants()
+    setting = replace(TWO, windows=(1500, 1500), groups=(2187, 30))
+    offered = {
+        name: (
+            cost(plan_of(name, 2), setting.statistics(), constants, slide=1.0),
+            space(setting.streams(), plan_of(name, 2).early),
+        )
+        for name in PLANS_OF_TWO[:4]
+    }
+    for x in values:
+        chosen = min(offered, key=lambda name: offered[name][0] + x * offered[name][1])
+        findings.notes.append(f"{x:,.10g} ns for each: {chosen}.")
+        findings.add(TIME, PRICED, x, offered[chosen][0] / 1e6)
+        findings.add(ENTRIES, PRICED, x, offered[chosen][1])
     return findings
 
 
@@ -112,7 +141,79 @@ def measure_gain(values: Sequence[float], algorithms: Sequence[str], effort: Eff
     return findings
 
 
+# -- strings -----------------------------------------------------------------------------------------------------------
+
+KINDS: Final = ("whole numbers", "strings")
+PLANS: Final = {"LAP": "late", "EAP11": "early:a,b"}
+OF_SESSION: Final = "ms per second of stream, in a session"
+
+
+def measure_kinds(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
+    """What a second of two streams takes from Arrow tables on: their columns are numbered, too."""
+    findings = Findings()
+    for x in values:
+        for name in algorithms:
+            say(f"{name}: {KINDS[int(x)]}")
+            findings.add(OF_SESSION, name, x, 1e3 * _session_seconds(PLANS[name], KINDS[int(x)] == "strings", effort))
+    return findings
+
+
+def _session_seconds(plan: str, as_strings: bool, effort: Effort) -> float:
+    size = math.ceil(TWO.windows[0] / TWO.rates[0] * TICKS)
+    query = JoinAggregate(
+        inputs=dict.fromkeys("ab", sliding(size, on="t")),
+        on="a.j = b.j",
+        group_by=["a.g", "b.g"],
+        aggregates={"x": "SUM(a.v)", "y": "SUM(b.v)"},
+        every=TICKS,
+        plan=plan,
+    )
+    random, best, spent = np.random.default_rng(1), math.inf, 0.0
+    tables = [_table(TWO, i, 0, as_strings, random) for i in range(2)]
+    session = query.open({name: table.schema for name, table in zip("ab", tables, strict=True)})
+    second, full = 0, 2 * size // TICKS
+    while second <= full or spent < effort.turn_seconds * effort.passes:
+        tables = [_table(TWO, i, second, as_strings, random) for i in range(2)]
+        began = time.thread_time()
+        for name, table in zip("ab", tables, strict=True):
+            session.push(table, name)
+        took = time.thread_time() - began
+        second += AT_ONCE
+        if second > full:
+            best, spent = min(best, took / AT_ONCE), spent + took
+    return best
+
+
+def _table(setting: Setting, i: int, second: int, as_strings: bool, random: np.random.Generator) -> pa.Table:
+    """What comes in some seconds."""
+    n, keys = AT_ONCE * int(setting.rates[i]), round(1 / setting.selectivity[i])
+    when = second * TICKS + np.arange(n) * TICKS // int(setting.rates[i])
+    j, g = random.integers(0, keys, n), random.integers(0, int(setting.groups[i]), n)
+    v = random.integers(0, 100, n)
+    if not as_strings:
+        return pa.table({"t": when, "j": j, "g": g, "v": v})
+    joined, grouped = (pa.array([f"of the stream: {number:08d}" for number in column]) for column in (j, g))
+    return pa.table({"t": when, "j": joined, "g": grouped, "v": v})
+
+
 EXPERIMENTS: Final = (
+    Experiment(
+        "tran-strings",
+        f"{PAPER}, section 7.2.1: its columns are strings",
+        "Join and group columns of strings beside whole numbers, in a session: two streams",
+        Axis("join and group columns", (0.0, 1.0), log=False, names=KINDS),
+        tuple(PLANS),
+        measure_kinds,
+        (
+            *(
+                Claim(f"Strings cost {name} at most half as much again as whole numbers.",
+                      does_not_grow(name, measure=OF_SESSION, at_most=1.5))
+                for name in PLANS
+            ),
+            Claim("With strings, too, aggregating early is faster.",
+                  faster("EAP11", "LAP", measure=OF_SESSION)),
+        ),
+    ),
     Experiment(
         "tran-gain",
         f"{PAPER}, section 7.2.2 and figure 5",
@@ -140,6 +241,19 @@ EXPERIMENTS: Final = (
             ),
             Claim("Aggregating early costs space: LAP holds the least.",
                   below(ENTRIES, "LAP", "EAP11")),
+        ),
+    ),
+    Experiment(
+        "tran-space-price",
+        f"{PAPER}, section 8 (future work)",
+        "Space in the cost function: the plan chosen, by the price of a row or entry held, for 2,187 and 30 groups",
+        Axis("ns a second for each row or entry", (10, 100, 1_000, 10_000, 100_000)),
+        (PRICED,),
+        measure_prices,
+        (
+            Claim("The dearer space is, the less the plan chosen holds.",
+                  falls(PRICED, measure=ENTRIES, at_most=0.8)),
+            Claim("It takes more time then.", grows(PRICED, measure=TIME, at_least=1.1)),
         ),
     ),
     Experiment(

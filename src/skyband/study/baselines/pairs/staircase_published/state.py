@@ -163,16 +163,24 @@ class PublishedSkyband(RowDriver):
 
     def _take(self, at: int) -> None:
         """Algorithm 3: the row at this index has come."""
-        window = self._rows
-        if len(self._score) < window.count:
-            room = 2 * window.count
-            self._score, self._reached = np.empty(room), np.empty(room)
-            self._row, self._other = np.empty(room, np.int64), np.empty(room, np.int64)
-        score = self._score[: window.count]
-        self.spec.scoring.scores(window.columns, window.colours, at, window.head, window.tail, score)
-        candidates = self._undominated(score, at)
+        candidates = self._find(at)
         self._reserve(candidates)
         self._follow(self._update(candidates))
+
+    def _find(self, at: int) -> int:
+        """Find the pairs of this row that no k others dominate; returns how many there are."""
+        window = self._rows
+        self._reserve_candidates()
+        score = self._score[: window.count]
+        self.spec.scoring.scores(window.columns, window.colours, at, window.head, window.tail, score)
+        return self._undominated(score, at)
+
+    def _reserve_candidates(self) -> None:
+        """There is room for a pair with each row of the window."""
+        room = 2 * self._rows.count
+        if len(self._score) < self._rows.count:
+            self._score, self._reached = np.empty(room), np.empty(room)
+            self._row, self._other = np.empty(room, np.int64), np.empty(room, np.int64)
 
     def _undominated(self, score: Floats, at: int) -> int:
         """Find those of the row's pairs, of which these are the scores, that no k others dominate."""

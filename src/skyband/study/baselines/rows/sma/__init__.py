@@ -14,7 +14,9 @@ Choose it:  for comparisons only; `mintopk` and `relaxed` keep neither the windo
 
 from __future__ import annotations
 
-from skyband.core.options import Count
+from typing import Annotated
+
+from skyband.core.options import Count, Range
 from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.operator import Spec
 from skyband.study.baselines.rows.sma.state import SkybandMonitoring
@@ -22,8 +24,9 @@ from skyband.study.baselines.rows.sma.state import SkybandMonitoring
 NAME = "sma"
 
 
-def open(spec: Spec, *, initial_room: Count = 1024) -> SkybandMonitoring:
-    return SkybandMonitoring(spec, initial_room=initial_room)
+def open(spec: Spec, *, initial_room: Count = 1024, tight: Annotated[int, Range(0, 1)] = 0) -> SkybandMonitoring:
+    """`tight`: after each answer the skyband has its k rows only, and the k-th is the threshold."""
+    return SkybandMonitoring(spec, initial_room=initial_room, tight=bool(tight))
 
 
 ALGORITHMS = (row_algorithm(NAME, open, for_comparing=True),)

@@ -31,6 +31,7 @@ from skyband.windows import NEVER
 
 class Sma(NamedTuple):
     most: int  # a skyband of more rows is cut back to its first k
+    tight: bool  # it is, after each answer
     scratch: npt.NDArray[np.int64]  # for 2k numbers
 
 
@@ -82,6 +83,9 @@ def sma_ready(kind, g, at, config, pool, state):
             set_threshold(band, group, pool)
         else:
             group.score, group.time, group.position = -np.inf, -NEVER, -1
+    elif kind.tight and band.length > config.k:
+        band.length = config.k
+        set_threshold(band, group, pool)
     if is_once(config.emit):
         remember_shown(band, window, config.k, pool)
 

@@ -19,8 +19,8 @@ from skyband.study.baselines.rows.tma.state import WholeWindow
 
 
 class SkybandMonitoring(WholeWindow):
-    def __init__(self, spec: Spec, *, initial_room: int = 1024) -> None:
-        kind = Sma(2 * spec.k + 16, np.empty(2 * spec.k, np.int64))
+    def __init__(self, spec: Spec, *, initial_room: int = 1024, tight: bool = False) -> None:
+        kind = Sma(2 * spec.k + 16, tight, np.empty(2 * spec.k, np.int64))
         super().__init__(spec, kind, fields=SMA_FIELDS, initial_room=initial_room)
 
     @property

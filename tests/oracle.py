@@ -147,7 +147,7 @@ def _asked(
         return [member for member in mine if size is None or member.time >= at - size], at
     now = max(event.time for event in events if isinstance(event, Row) and event.time is not None)
     if size is None and question.every is not None:
-        end = next_close(question, events)
+        end = next_close(question._replace(emit="windows"), events)  # rows that leave are no window to ask about
         return ([], now) if end is None else ([member for member in mine if _counts_in(question, member, end)], end)
     size = question.size if size is None else size
     return [member for member in mine if size is None or member.time > now - size], now

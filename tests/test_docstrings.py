@@ -27,6 +27,7 @@ NEVER_RAISES = {
 }
 NEVER_RAISES |= {
     "Session.next_close",
+    "Session.next_held",
     "Session.latest",
     "Session.snapshot",
     "Session",

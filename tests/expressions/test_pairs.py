@@ -1,4 +1,7 @@
-"""Example tests: what expressions over two rows mean, what is refused, and what the loops are made of."""
+"""Example tests: what expressions over two rows mean, what is refused, and what the loops are made of.
+
+Wide sums also have an oracle test.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skyband.errors import InvalidExpression, InvalidQuery, SkybandError, UnknownColumn
 from skyband.expressions.pairs import bind, check_by
@@ -201,3 +206,37 @@ def test_no_text_of_a_user_gets_into_the_loops() -> None:
     assert scoring_of(scoring.score, same=True, different=True) is scoring_of(
         bind(by, where, True, schema), same=True, different=True
     ), "the same lines are compiled once"
+
+
+# -- sums of many terms that are alike ---------------------------------------------------------------------------------
+
+
+TERMS = 13
+
+
+def over(columns: int) -> tuple[str, pa.Schema]:
+    """A weighted distance over so many columns."""
+    text = " + ".join(f"{i % 3 + 0.5} * (a.c{i} - b.c{i}) ** 2" for i in range(columns))
+    return f"sqrt({text})", pa.schema([(f"c{i}", pa.float64()) for i in range(columns)])
+
+
+def test_the_loops_of_64_columns_are_no_longer_than_those_of_16() -> None:
+    few, many = (
+        Scoring(bind(text, None, True, schema), same=False, different=False) for text, schema in map(over, (16, 64))
+    )
+    for loop in set(LOOPS) - {"walk"}:  # which goes from distance to distance, and is not for so many
+        assert many.source(loop).count("\n") == few.source(loop).count("\n")
+
+
+@given(st.data())
+@settings(max_examples=50)
+def test_a_sum_of_many_terms_is_what_numpy_says(data: st.DataObject) -> None:
+    numbers = st.sampled_from([0.0, -0.0, 1.0, -2.5, 1e9, NAN, INF])
+    columns = np.array(data.draw(st.lists(numbers, min_size=2 * TERMS, max_size=2 * TERMS))).reshape(TERMS, 2)
+    text, schema = over(TERMS)
+    scoring, out = scoring_of(bind(text, None, False, schema)), np.empty(1)
+    scoring.scores(columns, np.empty((0, 2)), 1, 0, 1, out)
+    weights = np.arange(TERMS) % 3 + 0.5
+    with np.errstate(invalid="ignore"):
+        expected = np.sqrt((weights * (columns[:, 0] - columns[:, 1]) ** 2).sum())
+    assert float(out[0]) == pytest.approx(expected, nan_ok=True)

@@ -1,4 +1,4 @@
-"""How calls reach a session: one at a time, none after one that failed midway, and with observers and counts of rows.
+"""How calls reach a session: one at a time, none after one that failed midway, with observers and counts of rows.
 
 `core/session.py` has what each call does.
 """
@@ -17,9 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from skyband.core import notebook
+from skyband.core.operator import KnowsTheLatest, Operator
 from skyband.core.plan import Plan
 from skyband.core.validation import Saved
 from skyband.errors import RAISED_THIS, SessionCopied, SessionFailed, SkybandError
+from skyband.windows import FOREVER
 
 # The rows of one push, each batch with whose rows they are, where there are several inputs.
 Came = Sequence[tuple[Any, pa.RecordBatch]]
@@ -32,10 +34,11 @@ R = TypeVar("R")
 
 
 class SessionCalls:
-    """The base of `Session`: guards its calls, and informs observers."""
+    """The base of `Session`: guards its calls, says where its clock is, and informs observers."""
 
     query: Any
     plan: Plan
+    _operator: Operator[Any, Any, Any]
     _turn: RLock  # held by the thread that is calling; one call may call another
     _went_on = False  # was it opened from a snapshot?
     _changing = False  # has the current call begun to change the state?
@@ -52,6 +55,27 @@ class SessionCalls:
             "A session cannot be copied or pickled: both would change one state. Open the query again with "
             "session.snapshot()."
         )
+
+    def next_held(self) -> int | None:
+        """When the window closes that `top` ranks if it is given no size.
+
+        Returns
+        -------
+        The end of the earliest open window that holds a row, in units of its column; None if none does.
+        """
+        with self._turn:
+            return self._operator.next_held()
+
+    def latest(self) -> int | None:
+        """How far the rows have come.
+
+        Returns
+        -------
+        The largest value of the window's column so far, in its ticks; None without rows, or if nobody knows.
+        """
+        with self._turn:
+            found = self._operator.latest if isinstance(self._operator, KnowsTheLatest) else -FOREVER
+            return None if found == -FOREVER else found
 
     def observe(self, observer: Observer) -> Callable[[], None]:
         """Call a function after each push, in the thread that pushes.

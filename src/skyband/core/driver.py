@@ -40,6 +40,10 @@ class Driver(ABC, Generic[AnswerT]):
     def next_close(self) -> int | None:
         return self._worth_closing() if self._windows.waits else None
 
+    def next_held(self) -> int | None:
+        # Not what the last answer may take back: `top` says the same whatever the query emits.
+        return self._windows.worth_closing(self._earliest_live, takes_back=False) if self._windows.waits else None
+
     # -- a driver or its algorithm implements these -------------------------------------------------------------------
 
     @abstractmethod

@@ -118,12 +118,16 @@ class Operator(Protocol[B, A, K]):
         """By value, with a slide: the end of the earliest open window that has something to show; None if none has."""
         ...
 
+    def next_held(self) -> int | None:
+        """By value, with a slide: the end of the earliest open window that holds a row, which `top` is about."""
+        ...
+
     def finish(self) -> A:
         """End the input: by value, close every window that holds a row. By count, no window closes."""
         ...
 
     def top(self, k: int, size: int | None) -> A:
-        """Rank the k best rows of the last `size` now, for each group; None: of the window that closes next."""
+        """Rank the k best rows of the last `size` now, for each group; None: of the window `next_held`."""
         ...
 
     def held(self) -> Ints:

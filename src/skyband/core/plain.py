@@ -76,11 +76,11 @@ class PlainWindow(Generic[RowT]):
         """The rows of the last `size`, now."""
         return [held.row for held in self.rows if held.value > self.now - size]
 
-    def asked(self, size: int | None, *, showing: bool) -> tuple[int, list[RowT]]:
+    def asked(self, size: int | None) -> tuple[int, list[RowT]]:
         """The `at` and the rows of an answer now: of the last `size`, or if it is None of the window that closes
-        next."""
+        next of those that hold a row."""
         if size is None and self.every:
-            end = self.next_end(showing=showing)
+            end = self.next_end(showing=False)
             return (BEFORE, []) if end is None else (end, self.live(end))
         return self.moment, self.last(self.size if size is None else size)
 

@@ -101,7 +101,7 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
             if window.every:
                 self._close(group, window.due)
             elif in_time:
-                self._show(group, *window.asked(None, showing=False))
+                self._show(group, *window.asked(None))
                 window.forget_before(window.now)
         return self._take_answer()
 
@@ -119,10 +119,13 @@ class Recomputing(ABC, Generic[BatchT, RowT, ItemT, AnswerT]):
     def next_close(self) -> int | None:
         return self._window_of(0).next_end(showing=self._is_showing(0)) if self._waits else None
 
+    def next_held(self) -> int | None:
+        return self._window_of(0).next_end(showing=False) if self._waits else None
+
     def top(self, k: int, size: int | None = None) -> AnswerT:
         found = []
         for group in sorted({self.group_of(row) for row in self.rows()}):
-            at, rows = self._window_of(group).asked(size, showing=self._is_showing(group))
+            at, rows = self._window_of(group).asked(size)
             best = self._best([row for row in rows if self.group_of(row) == group], k)
             found += [Line(at, group, rank, item, ENTER) for rank, item in zip(self.ranks(best), best, strict=True)]
         return self.answer(found)

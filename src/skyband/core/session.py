@@ -20,11 +20,11 @@ from skyband.core.encoding.output import AdHoc
 from skyband.core.encoding.rows import RowStore
 from skyband.core.encoding.schemas import in_one_batch
 from skyband.core.encoding.times import Times, as_ticks
-from skyband.core.operator import Ints, KnowsTheLatest, Operator
+from skyband.core.operator import Ints, Operator
 from skyband.core.plan import Plan
 from skyband.core.validation import Saved, check_kinds
 from skyband.errors import InvalidQuery, SkybandError, SnapshotMismatch
-from skyband.windows import FOREVER, Span
+from skyband.windows import Span
 
 __all__ = ["Arrivals", "Session", "Stats", "entry"]
 
@@ -196,17 +196,6 @@ class Session(SessionCalls):
         """
         return self._operator.next_close()
 
-    def latest(self) -> int | None:
-        """How far the rows have come.
-
-        Returns
-        -------
-        The largest value of the window's column so far, in its ticks; None without rows, or if nobody knows.
-        """
-        with self._turn:
-            found = self._operator.latest if isinstance(self._operator, KnowsTheLatest) else -FOREVER
-            return None if found == -FOREVER else found
-
     @entry
     def finish(self) -> pa.Table:
         """End the input, and close every window by value that contains a row.
@@ -238,7 +227,7 @@ class Session(SessionCalls):
             How many rows, up to the query's k, which is the default.
         size
             Rank only the last `size` arrivals, or the rows later than the latest time minus `size`. None: the window
-            that closes next. If the window slides, a smaller size may need a query with `ad_hoc=True`.
+            that closes next of those that hold a row. If the window slides, a smaller size may need `ad_hoc=True`.
 
         Returns
         -------

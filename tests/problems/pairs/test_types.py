@@ -25,6 +25,7 @@ SCHEMA = pa.schema(
         ("u", pa.large_string()),
         ("n", pa.int64()),
         ("ts", pa.timestamp("ns")),
+        ("x", pa.float64()),
         ("d", pa.decimal128(20, 2)),
     ]
 )
@@ -37,16 +38,21 @@ class Typed(NamedTuple):
     u: str | None
     n: int | None
     ts: int | None
+    x: float | None
     d: int | None  # hundredths
 
 
 def less(x: Any, y: Any) -> bool | None:
-    """As SQL compares: with null it is unknown."""
-    return None if x is None or y is None else x < y
+    """As SQL compares: with null it is unknown, and so it is with NaN."""
+    return None if unknown(x) or unknown(y) else x < y
 
 
 def equal(x: Any, y: Any) -> bool | None:
-    return None if x is None or y is None else x == y
+    return None if unknown(x) or unknown(y) else x == y
+
+
+def unknown(x: Any) -> bool:
+    return x is None or x != x
 
 
 def known(*conditions: bool | None) -> bool:
@@ -92,6 +98,15 @@ ASKS = {
             else NAN
         ),
     ),
+    "floats": Ask(
+        {"by": "abs(a.n - b.n)", "where": "a.x <> b.x AND (a.x < b.x OR NOT a.x = 0 OR NOT b.x > 1)"},
+        lambda a, b: (
+            abs(gap(a.n, b.n))
+            if known(not_(equal(a.x, b.x)))
+            and (known(less(a.x, b.x)) or known(not_(equal(a.x, 0))) or known(not_(less(1, b.x))))
+            else NAN
+        ),
+    ),
     "decimals": Ask(
         {"by": "abs(a.d - b.d)", "where": "a.d >= 0.01 OR a.n = b.n"},
         lambda a, b: abs(gap(a.d, b.d)) if known(not_(less(a.d, 1))) or known(equal(a.n, b.n)) else NAN,
@@ -99,6 +114,7 @@ ASKS = {
 }
 
 TEXTS = st.sampled_from([None, "", "a", "ab", "b", "b\0", "ä", "zz"])
+FLOATS = st.sampled_from([None, NAN, 0.0, -0.0, 1.0, 1.5, float("inf")])
 FAR = [0, 2**53, 2**53 + 1, -(2**53) - 1, 2**60, 2**60 + 1, 2**60 + 2]
 
 
@@ -117,7 +133,8 @@ def texts(draw: st.DrawFn, n: int) -> list[str | None]:
 def rows(draw: st.DrawFn, n: int) -> list[Typed]:
     near = draw(st.sampled_from([[None, 0, 1, 2, 3, 5], FAR, [None, *FAR]]))
     numbers = st.lists(st.sampled_from(near), min_size=n, max_size=n)
-    columns = [draw(part) for part in (texts(n), texts(n), numbers, numbers, numbers)]
+    floats = st.lists(FLOATS, min_size=n, max_size=n)
+    columns = [draw(part) for part in (texts(n), texts(n), numbers, numbers, floats, numbers)]
     return [Typed(*values) for values in zip(*columns, strict=True)]
 
 
@@ -142,7 +159,7 @@ def opened(question: Question, ask: Ask, algorithm: str) -> sb.TopKPairs:
 
 
 def table_of(values: list[Typed], when: list[int]) -> pa.Table:
-    plain = ("s", "u", "n", "ts")
+    plain = ("s", "u", "n", "ts", "x")
     columns = [pa.array([getattr(row, name) for row in values], SCHEMA.field(name).type) for name in plain]
     hundredths = pa.array([row.d for row in values], pa.decimal128(20, 0)).to_pylist()
     decimals = pa.array([None if d is None else d.scaleb(-2) for d in hundredths], pa.decimal128(20, 2))

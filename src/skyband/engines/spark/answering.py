@@ -31,7 +31,7 @@ def answers_now(codec: Codec[Any, Any], sessions: Sequence[Session], k: int | No
 
 def _next_window(sessions: Sequence[Session], k: int | None) -> list[pa.Table]:
     """Of the earliest one: a bucket whose own comes later has nothing to show in it."""
-    ends = [session.next_close() for session in sessions]
+    ends = [session.next_held() for session in sessions]
     first = min((end for end in ends if end is not None), default=None)
     return [session.top(k) for session, end in zip(sessions, ends, strict=True) if end == first]
 

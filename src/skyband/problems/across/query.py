@@ -232,8 +232,8 @@ class TopKAcross(Query):
     max_repeats: int | None = option(
         _check_max_repeats,
         "With `repeat`: how often an object may come to a stream while any of its rows is in the window. If it comes "
-        "more often, `rows_repeated` counts the rows, and answers stay exact (unless the algorithm is "
-        "`early_aggregation`, which relies on the limit). None: there is no limit.",
+        "more often, `rows_repeated` counts the rows, and answers stay exact, unless the algorithm is "
+        "`early_aggregation` or `sorted_lists`: these rely on the limit. None: there is no limit.",
         default=None,
     )
     clip: bool = option(

@@ -202,6 +202,9 @@ class Known(NamedTuple):
 class ShowsGroups(ShowsNoRows):
     """Mixin for operators of joins: there is no `top`."""
 
+    def next_held(self) -> int | None:
+        return None  # there is no `top` to be about it
+
     def top(self, k: int, size: int | None) -> Answer:
         raise InvalidQuery("A join has no `top`: Skyband emits its groups when windows close or when they change.")
 

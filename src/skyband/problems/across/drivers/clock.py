@@ -115,9 +115,12 @@ class StepClock:
 
     def worth_closing(self) -> int | None:
         """By value, with a slide: the end of the earliest open window that has something to show."""
-        following = self._clock.next_end
-        if self._longest >= following or (takes_back(self.spec.emit) and self._shown):
-            return following
+        return self._clock.next_end if takes_back(self.spec.emit) and self._shown else self.next_held()
+
+    def next_held(self) -> int | None:
+        """The end of the earliest open window that holds a row."""
+        if self._longest >= self._clock.next_end:
+            return self._clock.next_end
         return int(self._begins[0]) if len(self._begins) else None
 
     def measured(self, batch: AcrossBatch) -> Ints:
@@ -130,7 +133,7 @@ class StepClock:
 
     def now(self) -> int:
         """The clock of an answer now: with a slide, of the window that closes next."""
-        moment = self._clock.answered_at(self.worth_closing)
+        moment = self._clock.answered_at(self.next_held)
         return self._clock.next_end if moment is None else moment  # if no row is left, that window is empty
 
     def until_now(self) -> Steps:

@@ -209,6 +209,9 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
     def _worth_closing(self) -> int | None:
         return self._steps.worth_closing()
 
+    def next_held(self) -> int | None:
+        return self._steps.next_held() if self._windows.waits else None
+
     def _close_until(self, until: int) -> None:
         self._run(self._steps.close(until))
 

@@ -178,11 +178,12 @@ class PerGroup(Driver[Answer]):
 
     def top(self, k: int, size: int | None) -> Answer:
         answers = []
-        next_due = int(self._due.min(initial=LATEST))
+        ends = [group.operator.next_held() for group in self._groups]
+        first = min((end for end in ends if end is not None), default=None)
         for code, group in enumerate(self._groups):
             if not self._windows.waits:
                 answers.append(self._named(code, group.operator.top(k, size)))
-            elif size is None and self._due[code] == next_due < LATEST:
+            elif size is None and ends[code] == first is not None:
                 answers.append(self._named(code, group.operator.top(k, None)))
             elif size is not None and (left := size - (self._windows.now - int(self._latest[code]))) > 0:
                 # The last rows of all: the group's own last one may have come before the others'.

@@ -66,8 +66,8 @@ class RowDriver(Driver[Answer]):
         return int(self._windows.now)
 
     def top(self, k: int, size: int | None) -> Answer:
-        before = self.next_close() if size is None else None
-        spans = self._windows.spans(np.array([NEXT_WINDOW if size is None else size]), 1, self.next_close)
+        before = self.next_held() if size is None else None
+        spans = self._windows.spans(np.array([NEXT_WINDOW if size is None else size]), 1, self.next_held)
         return self._answer_one(k, spans, LATEST if before is None else before)
 
     def top_many(self, k: Ints, size: Ints) -> tuple[Answer, Ints]:
@@ -77,8 +77,8 @@ class RowDriver(Driver[Answer]):
             answers = [self.top_many(k[i : i + 1], size[i : i + 1])[0] for i in range(len(k))]
             ends = np.cumsum([0, *(len(answer.at) for answer in answers)])
             return Answer.joined(answers), ends
-        before = self.next_close() if closing.any() else None
-        spans = self._windows.spans(size, 1, self.next_close)
+        before = self.next_held() if closing.any() else None
+        spans = self._windows.spans(size, 1, self.next_held)
         return self._ad_hoc_pairs(LATEST if before is None else before).top_many(k, spans)
 
     def held(self) -> Ints:

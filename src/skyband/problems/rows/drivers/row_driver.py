@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from skyband.core.ad_hoc import NEXT_WINDOW, HeldIndex, Spans
-from skyband.core.clock import EARLIEST, WindowClock
+from skyband.core.clock import EARLIEST, LATEST, WindowClock
 from skyband.core.driver import Driver
 from skyband.core.operator import ANSWER, Answer, Arrays, Ints
 from skyband.core.validation import Saved
@@ -113,7 +113,11 @@ class RowDriver(Driver[Answer]):
     def _spans(self, groups: Ints, size: Ints) -> Spans:
         """The times that ad-hoc questions of these sizes cover, for each of these groups."""
         arrivals = self._arrivals()[groups] if self._numbered else None
-        return self._windows.spans(size, len(groups), self.next_close, arrivals)
+        return self._windows.spans(size, len(groups), self.next_held, arrivals)
+
+    def _earliest_live(self) -> int:
+        time = self._ask().time
+        return int(np.min(time, where=time >= self._windows.next_start, initial=LATEST))
 
     def _take_answer(self) -> Answer:
         self._held = None

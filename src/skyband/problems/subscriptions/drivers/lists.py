@@ -244,7 +244,7 @@ class Lists(WindowDriver):
             np.full(len(self._queries), self._windows.arrived(self._now)),
         )
         if size is None and self._windows.slides:
-            closing = self._windows.answered_at(self._worth_closing)
+            closing = self._windows.answered_at(self.next_held)
             if closing is None:
                 return Answer.joined([])
             ends = at = next_due(closing, self._queries["every"])

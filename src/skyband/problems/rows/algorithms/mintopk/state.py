@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Spans
-from skyband.core.clock import WindowClock
+from skyband.core.clock import LATEST, WindowClock
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import FARTHEST, Saved
@@ -227,6 +227,12 @@ class MinTopK(RowDriver):
     def _worth_closing(self) -> int | None:
         upcoming = int(self._clock[NEXT])
         return None if upcoming == NEVER else (upcoming + 1) * self._shape.every
+
+    def next_held(self) -> int | None:
+        # The loops close windows without the clock, which therefore does not know the earliest row of a landmark.
+        if not self._windows.waits or (earliest := self._earliest_live()) == LATEST:
+            return None
+        return max(self._windows.next_end, (earliest // self._shape.every + 1) * self._shape.every)
 
     def _close_until(self, until: int) -> None:
         windows = until // self._shape.every  # those with a smaller index end here or before

@@ -149,6 +149,10 @@ class PerQuery:
         ends = [end for operator in self._operators if (end := operator.next_close()) is not None]
         return min(ends, default=None)
 
+    def next_held(self) -> int | None:
+        ends = [end for operator in self._operators if (end := operator.next_held()) is not None]
+        return min(ends, default=None)
+
     def top(self, k: int | None, size: int | None) -> Answer:
         if size is not None:
             raise InvalidQuery("A size other than the queries' own needs rows that this algorithm does not keep.")

@@ -260,7 +260,7 @@ class Shared(WindowDriver):
         """The best rows right now, from the band and from the waiting rows."""
         ends, later = np.full(self._queries.shape[1], self._now + 1), self._windows.arrived(0) - 1
         if size is None:
-            closing = self._windows.answered_at(self._worth_closing)
+            closing = self._windows.answered_at(self.next_held)
             if closing is None:
                 return Answer.joined([])
             ends, later = next_due(closing, self._queries[EVERY]), 0

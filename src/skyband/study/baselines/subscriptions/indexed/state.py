@@ -195,6 +195,9 @@ class Indexed:
     def next_close(self) -> int | None:
         return None
 
+    def next_held(self) -> int | None:
+        return None
+
     def top(self, k: int | None, size: int | None) -> Answer:
         raise InvalidQuery("The algorithms that are compared with cannot be asked.")
 

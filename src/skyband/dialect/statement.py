@@ -26,6 +26,7 @@ from skyband.dialect.unions import Union, taken_unions, whole_select
 from skyband.dialect.window_bounds import bound_in
 from skyband.errors import InvalidSql, SkybandError
 from skyband.expressions.grammar import parts_of
+from skyband.expressions.tree import IN_PYTHON
 
 T = TypeVar("T")
 
@@ -122,6 +123,7 @@ class Statement:
                 self.check_rows(where)
             # What polars says of it is about an expression that nobody wrote.
             why = str(error).partition("': ")[0] + "'" if str(error).startswith("Cannot evaluate") else str(error)
+            why = why.removesuffix(IN_PYTHON)
             self.refuse(why, where if where is not None else self._guilty(why))
 
     def _guilty(self, why: str) -> exp.Expr | str:

@@ -66,10 +66,12 @@ def place_of(node: exp.Expr) -> int | None:
 
 
 def word_at(text: str, node: exp.Expr) -> str:
-    """The word that was written where the node begins: a function may have several names."""
+    """The word that was written where a call begins: a function may have several names."""
     place = place_of(node)
-    found = None if place is None else re.compile(r"\w+").match(text, place)
-    return found[0] if found else node.key.upper()
+    around = "" if place is None else text[place:]
+    found = re.match(r"(\w+)\s*(\(|$)", around)  # of some functions only what they take knows its place
+    found = found or re.search(r"(\w+)\s*\(\s*(DISTINCT\s+)?$", text[:place], re.IGNORECASE)
+    return found[1] if found else node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
 
 
 def place_of_word(text: str, words: tuple[str, ...], near: exp.Expr) -> int | None:

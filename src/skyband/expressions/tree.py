@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from skyband.errors import InvalidExpression
 from skyband.expressions import functions
-from skyband.expressions.branches import TEXTS
+from skyband.expressions.branches import ON_NUMBERS, TEXTS
 from skyband.expressions.evaluation import Among, Call, Computed, RowExpression
 from skyband.expressions.function_spec import operand_of
 from skyband.expressions.grammar import (
@@ -25,7 +25,7 @@ from skyband.expressions.grammar import (
     rewritten,
     too_deep,
 )
-from skyband.expressions.row_functions import function_of, plain_function
+from skyband.expressions.row_functions import function_of, plain_function, rounded
 from skyband.expressions.times import time_of, written_time
 from skyband.expressions.units import OVERFLOWS, moved
 from skyband.expressions.whole import in_digits, is_in_digits, is_narrowed, kind_of, written_in_digits
@@ -33,6 +33,7 @@ from skyband.expressions.zeros import is_unknown, null_where_spark_has_it, squar
 
 Read = Mapping[type[exp.Expr], frozenset[str]]
 _NOTHING: Final[Read] = {}
+IN_PYTHON: Final = " Pass a Python function of the columns instead, or on Spark a Column."
 
 
 def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read = _NOTHING) -> exp.Expr:
@@ -55,6 +56,8 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
     tree = statements[0]
     if exp.Cast in also:  # then it is about one row, of values of any type
         tree = bottom_up(tree, plain_function).unnest()
+        if exp.Round not in also:
+            tree = bottom_up(tree, rounded).unnest()
     tree = plainly(tree)
     for node in tree.walk():
         if isinstance(node, exp.Anonymous):
@@ -65,8 +68,7 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
                 )
         elif not is_read(node, also) or (isinstance(node, exp.Column) and node.table not in ("", *tables)):
             raise InvalidExpression(
-                f"{node.sql('spark')!r} cannot be part of a score in {text!r}. Possible: {possible}. "
-                "Pass a Python function of the columns instead, or on Spark a Column."
+                f"{node.sql('spark')!r} cannot be part of an expression in {text!r}. Possible: {possible}.{IN_PYTHON}"
             )
         if isinstance(node, exp.Substring) and not all(_is_count(node.args.get(part)) for part in ("start", "length")):
             raise InvalidExpression(f"{node.sql('spark')!r} in {text!r}: SUBSTRING counts from 1.")
@@ -78,15 +80,9 @@ def _is_count(node: exp.Expr | None) -> bool:
     return node is None or (isinstance(node, exp.Literal) and node.is_int and int(node.name) > 0)
 
 
-_ON_NUMBERS: Final = (
-    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.Neg),
-    *(exp.Abs, exp.Sign, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Floor, exp.Ceil, exp.Sin, exp.Cos, exp.Tan, exp.Atan2),
-)
-
-
 def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
     """Raise if something that is not a number is added, multiplied, …: polars would take true for 1, Spark refuses."""
-    for node in tree.find_all(*_ON_NUMBERS):
+    for node in tree.find_all(*ON_NUMBERS):
         if time_of(node) is not None:
             continue
         for part in node.iter_expressions():

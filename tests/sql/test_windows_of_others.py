@@ -209,10 +209,6 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
             "ROW_NUMBER()",
         ),
         (
-            (
-                "SELECT a.price, window_end FROM bid a, bid b WHERE a.ts < b.ts ORDER BY a.price - b.price LIMIT 1 "
-                "WINDOW [9 SECONDS EVERY 9 SECONDS]"
-            ),
             "from rankings of one input and of groups only",
             "Leave out",
         ),

@@ -21,6 +21,7 @@ from skyband.dialect.ranking import Key, Ranking, count_of, has_ties, keys_of, o
 from skyband.dialect.reading import (
     all_of,
     check_conditions,
+    check_value,
     columns_read,
     only,
     owners_of,
@@ -374,6 +375,8 @@ def shown_of(
     statement: Statement, output: pa.Schema, query: JoinAggregate, shown: list[tuple[str, exp.Expr]]
 ) -> tuple[Shown, ...]:
     """The columns shown: time and rank, unless the statement shows only named columns; then the SELECT list."""
+    for item, (_, tree) in zip(statement.items, shown, strict=True):
+        check_value(statement, tree, output, item.tree)
     before = len(output.names) - len(query.group_by) - len(query.aggregates)
     lead = [] if statement.shows_only_what_is_named else output.names[:before]
     return shown_columns(lead, shown)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from skyband.dialect.computing import with_row_values
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown, Turn
 from skyband.dialect.ranking import ranking_of
-from skyband.dialect.reading import columns_read, only, quoted, shown_columns, window_of, written
+from skyband.dialect.reading import check_value, columns_read, only, quoted, shown_columns, window_of, written
 from skyband.dialect.statement import Statement
 from skyband.dialect.window_bounds import check_whole, is_bound
 from skyband.expressions import pairs as pair_expressions
@@ -182,6 +182,7 @@ def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sid
         tree = item.tree.unnest()
         name = f"{tree.table}_{tree.name}" if isinstance(tree, exp.Column) and not item.is_named else item.name
         items.append((name, rewritten(tree, lambda node: _column_of(node, sides, groups))))
+        check_value(statement, items[-1][1], output, item.tree)
     return shown_columns(() if statement.shows_only_what_is_named else lead, items)
 
 

@@ -12,13 +12,13 @@ from skyband.dialect.columns import settled
 from skyband.dialect.computing import with_row_values
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
 from skyband.dialect.ranking import ranking_of
-from skyband.dialect.reading import all_of, owners_of, shown_columns, window_of, written
+from skyband.dialect.reading import all_of, check_value, owners_of, shown_columns, window_of, written
 from skyband.dialect.statement import Input, Statement
 from skyband.dialect.window_bounds import check_whole, is_bound
 from skyband.expressions import subscriptions
 from skyband.expressions.grammar import rewritten
 from skyband.problems.subscriptions.codec import kept_schema, output_of
-from skyband.problems.subscriptions.query import TopKForEach
+from skyband.problems.subscriptions.query import TopKForEach, filtered
 
 _POSSIBLE = "Write for example FROM taxis [WINDOW 100 ROWS], people AS q … LIMIT 1 BY q.id."
 
@@ -51,6 +51,11 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     of_rows = [one for one in statement.conditions if not _reads(one, asking)]
     others = [one for one in statement.conditions if _reads(one, asking)]
     text = _over(by, asking)
+    for one in others:  # each by itself, so that an error is about it
+        whole = filtered("0", _over(one, asking))
+        statement.attempt(lambda whole=whole: subscriptions.bind(whole, False, rows, queries), one)  # type: ignore[misc]
+    if counting is not None:
+        _check_counts(statement, counting, asking, queries)
     query = statement.attempt(
         lambda: TopKForEach(
             queries=queries.empty_table(),
@@ -91,6 +96,13 @@ def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
     column = holder.expression
     holder.set("expression", exp.Literal.number(1))
     return replace(statement, select=select), column
+
+
+def _check_counts(statement: Statement, column: exp.Column, asking: Input, queries: pa.Schema) -> None:
+    """Raise unless the column has whole numbers."""
+    name = settled(statement, column, {asking.alias: queries}).name
+    if not pa.types.is_integer(queries.field(name).type):
+        statement.refuse(f"LIMIT takes whole numbers, but {asking.alias}.{name} is {queries.field(name).type}", column)
 
 
 def _column(statement: Statement, column: exp.Column, asking: Input, queries: pa.Schema) -> str:
@@ -164,4 +176,5 @@ def _shown(statement: Statement, query: TopKForEach, rows: pa.Schema, asking: In
                 _as_join(statement, asking),
             )
         items.append((item.name, rewritten(tree, rename)))
+        check_value(statement, items[-1][1], output.schema, item.tree)
     return shown_columns(output.lead if is_whole else (), items)

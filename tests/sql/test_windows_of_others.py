@@ -211,8 +211,8 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
         ),
         (
             (
-                "SELECT * FROM (SELECT a.price AS p FROM bid a, bid b WHERE a.ts < b.ts ORDER BY a.price - b.price LIMIT 1) "
-                "WHERE p > 3 WINDOW [9 SECONDS EVERY 9 SECONDS]"
+                "SELECT * FROM (SELECT a.price AS p FROM bid a, bid b WHERE a.ts < b.ts ORDER BY a.price - b.price "
+                "LIMIT 1) WHERE p > 3 WINDOW [9 SECONDS EVERY 9 SECONDS]"
             ),
             "from rankings of one input and of groups only",
             "Leave out",

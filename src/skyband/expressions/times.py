@@ -138,8 +138,9 @@ def _made_alike(parts: list[exp.Expr], text: str) -> pa.DataType | None:
     for part, inner in written:
         _write(inner, common, text)
         part.meta[_TYPE] = common
+    of_written = {id(part) for part, _ in written}
     for part in parts:
-        if not any(part is one for one, _ in written):
+        if id(part) not in of_written:
             _convert(part, common)
     return common
 

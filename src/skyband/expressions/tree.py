@@ -27,7 +27,7 @@ from skyband.expressions.grammar import (
 )
 from skyband.expressions.row_functions import function_of, plain_function, rounded
 from skyband.expressions.times import time_of, written_time
-from skyband.expressions.units import OVERFLOWS, moved
+from skyband.expressions.units import OVERFLOWS, moved, with_unit
 from skyband.expressions.whole import in_digits, is_in_digits, is_narrowed, kind_of, written_in_digits
 from skyband.expressions.zeros import is_unknown, null_where_spark_has_it, square_root, unknown
 
@@ -53,12 +53,11 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
         raise InvalidExpression(f"Expected one expression, got {text!r}.")
     if too_deep(statements[0]) is not None:
         raise InvalidExpression(f"{text[:60]!r}… {TOO_LARGE}.")
-    tree = statements[0]
+    tree = plainly(statements[0])
     if exp.Cast in also:  # then it is about one row, of values of any type
         tree = bottom_up(tree, plain_function).unnest()
         if exp.Round not in also:
             tree = bottom_up(tree, rounded).unnest()
-    tree = plainly(tree)
     for node in tree.walk():
         if isinstance(node, exp.Anonymous):
             if functions.find(node.name) is None:
@@ -266,9 +265,11 @@ def _listed(node: exp.In) -> tuple[pl.Series, bool] | None:
         return None
     signs = [-1 if isinstance(one, exp.Neg) else 1 for one in listed]
     values = [(sign, one) for sign, one in zip(signs, negated, strict=True) if isinstance(one, exp.Literal)]
-    if any(written_time(one) is not None for _, one in values) or not values:
+    has_null, times = len(values) < len(listed), [written_time(one) for _, one in values]
+    if values and all(time is not None for time in times):
+        return _series([time for time in times if time is not None]), has_null
+    if any(time is not None for time in times) or not values:
         return None
-    has_null = len(values) < len(listed)
     if all(one.is_string for _, one in values):
         return pl.Series("", [one.this for _, one in values], pl.String), has_null
     if any(one.is_string for _, one in values):
@@ -276,6 +277,16 @@ def _listed(node: exp.In) -> tuple[pl.Series, bool] | None:
     if all(kind_of(one).is_whole for _, one in values):
         return pl.Series("", [sign * in_digits(one) for sign, one in values], pl.Int128), has_null
     return pl.Series("", [sign * float(one.this) for sign, one in values], pl.Float64), has_null
+
+
+def _series(times: list[pa.Scalar]) -> pl.Series:
+    """Times of one type that are written out."""
+    kind = times[0].type
+    ticks = pa.array([time.value for time in times], pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    made = ticks.view(kind)
+    if getattr(kind, "unit", None) == "s":  # which polars has not
+        made = made.cast(with_unit(kind, "ms"))
+    return pl.Series("", made)
 
 
 def _sql_expr(tree: exp.Expr) -> pl.Expr:

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.expressions import bind_condition, spark_text
+from skyband.dialect.statement import understand
+from skyband.expressions import bind_condition, bind_value, spark_text
+from skyband.expressions.grammar import NESTED
 
 ROWS = pa.table(
     {
@@ -39,6 +41,14 @@ def test_long_conditions_and_lists_are_answered() -> None:
     assert best(f"WHERE ts IN ({', '.join(seconds)})", "x") == [3]
     assert best(f"WHERE ts NOT IN ({', '.join(seconds)})") == [2]
     assert best(by="+".join(f"x * {n}" for n in range(100)) + " DESC") == [7]
+
+
+@pytest.mark.parametrize("opened", ["(1 + ", "ABS(", "(", "COALESCE(x, "])
+def test_what_is_nested_as_deeply_as_is_said_is_answered(opened: str) -> None:
+    batch = pa.record_batch({"x": [1.0]})
+    text = opened * NESTED + "x" + ")" * NESTED
+    assert bind_value(text, batch.schema).values(batch).to_pylist() == [21.0 if "+" in opened else 1.0]
+    understand(BEST.format("", text))
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from skyband.expressions.tree import IN_PYTHON
 
 T = TypeVar("T")
 
-_IN_SQL: Final = {  # what errors about a query say in Python's words
+_IN_SQL: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {  # what errors about a query say in Python's words
     r"\bemit='(\w+)'": lambda found: f"EMIT {found[1].upper()}",
     r"`every`": "EVERY",
     r"^having='": "HAVING '",

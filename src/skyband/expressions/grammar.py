@@ -160,6 +160,7 @@ def is_there(value: object) -> bool:
 
 
 DEEPEST: Final = 150  # levels of an expression; chains of ANDs and of ORs count as one
+NESTED: Final = 20  # parentheses and calls in each other, at least: sqlglot reads them by calling itself
 LARGEST: Final = 50_000  # nodes
 MOST_BRANCHES: Final = 1_000  # of a CASE
 MOST_QUERIES: Final = 300  # of WITH and FROM together
@@ -232,7 +233,7 @@ def _rebuilt(
     if before is not None and (changed := before(node)) is not node:
         return changed
     seen: list[tuple[exp.Expr, exp.Expr | None, str, int | None]] = []
-    waiting = [(node, node.parent, "", None)]
+    waiting: list[tuple[exp.Expr, exp.Expr | None, str, int | None]] = [(node, node.parent, "", None)]
     while waiting:
         seen.append(waiting.pop())
         holder = seen[-1][0]
@@ -245,7 +246,9 @@ def _rebuilt(
                     waiting.append((part, holder, name, place))
                 else:
                     holder.set(name, changed, index=place)
-    for part, around, name, place in reversed(seen) if after is not None else ():
+    if after is None:
+        return node
+    for part, around, name, place in reversed(seen):
         changed = after(part)
         if part is node:
             return changed

@@ -41,10 +41,12 @@ def of_columns(statement: Statement, schemas: Mapping[str, pa.Schema]) -> Statem
 
     def write(node: exp.Expr) -> exp.Expr:
         inner = node.this if isinstance(node, exp.AggFunc) and not isinstance(node, RANKS) else None
-        is_distinct = isinstance(inner, exp.Distinct) and len(inner.expressions) == 1
-        value = inner.expressions[0] if is_distinct else inner
-        is_counted = isinstance(node, exp.Count) and isinstance(value, (exp.Literal, exp.Boolean)) and value is inner
-        if value is None or is_counted or value.find(exp.Column, exp.Star, exp.AggFunc, exp.Distinct):
+        is_distinct = isinstance(inner, exp.Distinct)
+        value = inner.expressions[0] if isinstance(inner, exp.Distinct) and len(inner.expressions) == 1 else inner
+        is_counted = isinstance(node, exp.Count) and isinstance(inner, (exp.Literal, exp.Boolean))
+        if is_counted or not isinstance(value, exp.Expr):
+            return node
+        if value.find(exp.Column, exp.Star, exp.AggFunc, exp.Distinct):
             return node
         is_null = exp.Is(this=column.copy(), expression=exp.Null())
         case = exp.Case(ifs=[exp.If(this=is_null, true=value.copy())], default=value.copy())

@@ -18,7 +18,7 @@ from skyband.dialect.window_bounds import check_whole, is_bound
 from skyband.expressions import subscriptions
 from skyband.expressions.grammar import rewritten
 from skyband.problems.subscriptions.codec import kept_schema, output_of
-from skyband.problems.subscriptions.query import TopKForEach, filtered
+from skyband.problems.subscriptions.query import TopKForEach
 
 _POSSIBLE = "Write for example FROM taxis [WINDOW 100 ROWS], people AS q … LIMIT 1 BY q.id."
 
@@ -52,7 +52,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     others = [one for one in statement.conditions if _reads(one, asking)]
     text = _over(by, asking)
     for one in others:  # each by itself, so that an error is about it
-        whole = filtered("0", _over(one, asking))
+        whole = subscriptions.filtered("0", _over(one, asking))
         statement.attempt(lambda whole=whole: subscriptions.bind(whole, False, rows, queries), one)  # type: ignore[misc]
     if counting is not None:
         _check_counts(statement, counting, asking, queries)

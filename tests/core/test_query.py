@@ -144,7 +144,10 @@ def test_unknown_columns_are_named_with_the_nearest(parts: dict[str, Any], messa
         ("price > 1", "A score must be a number, but 'price > 1' gives bool"),
         ("symbol + 1", r"'symbol' in 'symbol [+] 1' is not a number"),
         ("price +", "Cannot read 'price [+]' as an expression.*Possible: [+]"),
-        ("SUM(price)", r"'SUM\(price\)' cannot be part of a score.*Possible: .*Pass a Python function of the columns"),
+        (
+            "SUM(price)",
+            r"'SUM\(price\)' cannot be part of an expression.*Possible: .*Pass a Python function of the columns",
+        ),
         (lambda: 1, "has no parameters. Name them after the columns it needs"),
     ],
 )

@@ -350,6 +350,11 @@ SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.symbol = '
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.ts < b.ts AND b.ts >= '2026-03-01 00:10:00' ORDER BY |a.ts - b.ts| * a.volume LIMIT 3 WINDOW [20 EVERY 5 ON t]
 
+-- Functions of one row, spans of time between two, and the window itself.
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND LEFT(a.symbol, 1) <> LEFT(b.symbol, 1) AND b.ts - a.ts < INTERVAL 8 MINUTES ORDER BY |LENGTH(a.venue) + a.price - b.price| LIMIT 3 WINDOW [20 EVERY 5 ON t]
+
+SELECT window_end, a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND a.ts + INTERVAL 3 MINUTES <= b.ts AND a.symbol LIKE 'O%' ORDER BY |a.price - b.price| LIMIT 3 WINDOW [20 EVERY 5 ON t]
+
 -- Any score of both rows.
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq ORDER BY a.price * b.price DESC LIMIT 2 WINDOW [15 EVERY 5 ON t]
 

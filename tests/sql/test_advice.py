@@ -160,6 +160,15 @@ MENDED = {
     "Only groups have aggregates: GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10.": (
         f"SELECT symbol {T} GROUP BY symbol HAVING COUNT(*) > 3 ORDER BY COUNT(*) DESC LIMIT 10"
     ),
+    "Write FROM trades [WINDOW 1 HOUR EVERY 1 HOUR].": (
+        f"SELECT symbol, COUNT(*) FROM trades [WINDOW 1 HOUR EVERY 1 HOUR] {GROUPS}"
+    ),
+    "Write FROM trades [WINDOW 1 HOUR EVERY 10 MINUTES].": (
+        f"SELECT symbol, COUNT(*) FROM trades [WINDOW 1 HOUR EVERY 10 MINUTES] {GROUPS}"
+    ),
+    "Write EMIT WINDOWS.": f"SELECT symbol, COUNT(*) {T} {GROUPS} EMIT WINDOWS",
+    "Possible: 500 MILLISECONDS.": f"SELECT seq FROM trades [WINDOW 500 MILLISECONDS ON ts] {TOP}",
+    "[WINDOW UNTIL NOW] has no end.": f"SELECT seq FROM trades [WINDOW UNTIL NOW] {TOP}",
     "Write LIMIT at the end: ORDER BY price DESC LIMIT 3.": f"SELECT symbol {T} ORDER BY price DESC LIMIT 3",
     "Compare it: HAVING COUNT(*) > 3.": f"SELECT symbol, SUM(price) {T} {GROUPS} HAVING COUNT(*) > 3",
     "WHERE filters rows.": f"SELECT symbol {T} WHERE price > 3 {TOP}",

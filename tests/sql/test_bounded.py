@@ -9,9 +9,19 @@ import pyarrow as pa
 import pytest
 
 import skyband as sb
-from skyband.expressions import bind_condition, spark_text
+from skyband.dialect.statement import understand
+from skyband.expressions import bind_condition, bind_value, spark_text
+from skyband.expressions.grammar import NESTED
 
-ROWS = pa.table({"t": range(8), "x": [float(i) for i in range(8)], "i": range(8), "s": list("abcdefgh")})
+ROWS = pa.table(
+    {
+        "t": range(8),
+        "x": [float(i) for i in range(8)],
+        "i": range(8),
+        "s": list("abcdefgh"),
+        "ts": pa.array([1_000_000 * i for i in range(8)], pa.timestamp("us", "UTC")),
+    }
+)
 BEST = "SELECT i FROM rows [WINDOW 8 EVERY 8 ON t] {} ORDER BY {} LIMIT 1"
 
 
@@ -25,7 +35,20 @@ def test_long_conditions_and_lists_are_answered() -> None:
     assert best(f"WHERE i IN ({', '.join(map(str, range(-1_000, 5)))})") == [4]
     assert best(f"WHERE s NOT IN ({', '.join(repr(f'{c}') for c in 'efghijklmnopqrstuvwxyz')})") == [3]
     assert best(f"WHERE x IN ({', '.join(f'{n}.5' for n in range(500))}, 2)") == [2]
+    deep = " OR ".join(f"i = -{k}" for k in range(1, 1_010))  # more levels than Python calls itself
+    assert best(f"WHERE {deep} OR i = 3") == [3]
+    seconds = [f"'1970-01-01 00:{n // 60:02}:{n % 60:02}'" for n in range(3, 500)]
+    assert best(f"WHERE ts IN ({', '.join(seconds)})", "x") == [3]
+    assert best(f"WHERE ts NOT IN ({', '.join(seconds)})") == [2]
     assert best(by="+".join(f"x * {n}" for n in range(100)) + " DESC") == [7]
+
+
+@pytest.mark.parametrize("opened", ["(1 + ", "ABS(", "(", "COALESCE(x, "])
+def test_what_is_nested_as_deeply_as_is_said_is_answered(opened: str) -> None:
+    batch = pa.record_batch({"x": [1.0]})
+    text = opened * NESTED + "x" + ")" * NESTED
+    assert bind_value(text, batch.schema).values(batch).to_pylist() == [21.0 if "+" in opened else 1.0]
+    understand(BEST.format("", text))
 
 
 @pytest.mark.parametrize(

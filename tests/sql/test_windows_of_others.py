@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -210,8 +211,8 @@ def test_conditions_around_a_ranking_are_about_its_answer() -> None:
         ),
         (
             (
-                "SELECT a.price, window_end FROM bid a, bid b WHERE a.ts < b.ts ORDER BY a.price - b.price LIMIT 1 "
-                "WINDOW [9 SECONDS EVERY 9 SECONDS]"
+                "SELECT * FROM (SELECT a.price AS p FROM bid a, bid b WHERE a.ts < b.ts ORDER BY a.price - b.price "
+                "LIMIT 1) WHERE p > 3 WINDOW [9 SECONDS EVERY 9 SECONDS]"
             ),
             "from rankings of one input and of groups only",
             "Leave out",
@@ -302,6 +303,23 @@ def test_a_row_is_late_whose_session_would_have_ended() -> None:
     with pytest.warns(sb.LateRows, match="1 rows came after their sessions"):
         found = sb.sql(COUNTED, r=iter(batches)).read_all()
     assert [tuple(row.values())[1:] for row in found.to_pylist()] == [(0, 7, 2), (17, 24, 2), (40, 44, 1)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.filterwarnings("ignore::skyband.errors.LateRows")
+def test_sessions_are_the_same_however_a_stream_is_cut(seed: int) -> None:
+    chance = random.Random(seed)
+    clock, times = 0, []
+    for _ in range(60):
+        clock += chance.choice([0, 1, 2, 9])
+        times.append(None if chance.random() < 0.1 else clock - chance.choice([0, 0, 0, 3, 8, 15]))
+    table = pa.table({"t": pa.array(times, pa.int64()), "g": chance.choices("abc", k=60)})
+    found = [
+        sorted(map(str, sb.sql(COUNTED, r=table.to_reader(max_chunksize=size)).read_all().to_pylist()))
+        for size in (1, 7, 60)
+    ]
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) > 10
 
 
 def test_windows_that_grow_begin_anew() -> None:

@@ -28,10 +28,16 @@ def asked(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         statement.refuse(
             "Aggregates with OVER work on rows of one input, rows of a join, and groups", over[0], "Leave it out here."
         )
-    if not problem.takes_part_of_answer and (statement.kept or statement.shows_only_what_is_named):
+    if not problem.takes_part_of_answer and statement.kept:
         statement.refuse(
             "An outer query can choose from rankings of one input and of groups only",
-            statement.kept[0] if statement.kept else statement.function,
-            "Leave out the outer query, and window_start and window_end, which the answer has anyway.",
+            statement.kept[0],
+            "Leave out the outer query.",
+        )
+    if not problem.takes_part_of_answer and statement.function is not None:
+        statement.refuse(
+            f"{statement.function.name} is for rows and groups of one input, and for joins",
+            statement.function,
+            "Write FROM bid [WINDOW 10 SECONDS EVERY 10 SECONDS].",
         )
     return problem.ask(statement, schemas)

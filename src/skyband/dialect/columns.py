@@ -68,10 +68,11 @@ def qualified(
         alias.lower(): {name.lower(): "INT" for name in schema.names} for alias, schema in schemas.items()
     }
     known = MappingSchema(columns, dialect="spark", normalize=False)
+    _check_ordinals(statement, select)
     try:
         qualify_columns(select, known, expand_stars=expand, allow_partial_qualification=True)
     except SqlglotError as error:
-        _refuse_ordinal(statement, select, error)
+        statement.refuse(f"The names in this statement cannot be resolved: {error}")
     for join, using in joined:
         join.set("using", using)
     items = _settled(statement, select, schemas)
@@ -179,13 +180,18 @@ def _has(schema: pa.Schema, name: str) -> bool:
     return any(column.lower() == name for column in schema.names)
 
 
-def _refuse_ordinal(statement: Statement, select: exp.Select, error: SqlglotError) -> None:
-    """sqlglot complains of ORDER BY 9 and GROUP BY 9, where there are fewer columns."""
+def _check_ordinals(statement: Statement, select: exp.Select) -> None:
+    """Raise at ORDER BY 9 and GROUP BY 0, where there are fewer columns."""
+    if any(item.is_star for item in select.expressions):
+        return  # how many they are is known later
     lists = [select.args[name].expressions for name in ("group", "order") if select.args.get(name)]
     for one in (one.this if isinstance(one, exp.Ordered) else one for each in lists for one in each):
-        if isinstance(one, exp.Literal) and one.is_int and not 1 <= int(one.name) <= len(select.expressions):
-            statement.refuse(f"There is no column {one.name}: the SELECT list has {len(select.expressions)}", one)
-    statement.refuse(f"The names in this statement cannot be resolved: {error}")
+        _check_ordinal(statement, one, len(select.expressions))
+
+
+def _check_ordinal(statement: Statement, one: exp.Expr, columns: int) -> None:
+    if isinstance(one, exp.Literal) and one.is_int and not 1 <= int(one.name) <= columns:
+        statement.refuse(f"There is no column {one.name}: the SELECT list has {columns}", one)
 
 
 def _settled(statement: Statement, select: exp.Select, schemas: Schemas) -> tuple[Item, ...]:
@@ -205,6 +211,7 @@ def _settled(statement: Statement, select: exp.Select, schemas: Schemas) -> tupl
     order = select.args.get("order")
     for ordered in order.expressions if order else ():
         if isinstance(ordered.this, exp.Literal) and ordered.this.is_int:
+            _check_ordinal(statement, ordered.this, len(items))
             ordered.set("this", items[int(ordered.this.name) - 1].tree.copy())
     for column in select.find_all(exp.Column):
         if not column.table and not column.is_star:

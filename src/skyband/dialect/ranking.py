@@ -73,6 +73,7 @@ def _ordered(statement: Statement) -> Ranking:
     return Ranking(keys_of(order), skipped + k, per, first=skipped + 1, ties=ties)
 
 
+MOST_ROWS = 2**30  # two such numbers, of LIMIT and OFFSET, are below 2**31 together
 _POSSIBLE = "Possible: QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10."
 _BETWEEN = "Write QUALIFY RANK() OVER (ORDER BY x DESC) BETWEEN 3 AND 5."
 _COUNTED: Mapping[type[exp.Expr], str | None] = {exp.RowNumber: None, exp.Rank: "rank", exp.DenseRank: "dense"}
@@ -184,9 +185,11 @@ def count_of(statement: Statement, node: exp.Expr | None) -> int:
 
 def _whole(statement: Statement, node: exp.Expr | None) -> int:
     number = node.unnest() if node is not None else None
+    is_placed = node is not None and texts.place_of(node) is not None
     if not isinstance(number, exp.Literal) or not number.is_int:
-        is_placed = node is not None and texts.place_of(node) is not None
         statement.refuse("The number of rows must be a whole number, at least 1", node if is_placed else "LIMIT")
+    if int(number.name) > MOST_ROWS:
+        statement.refuse(f"The number of rows must be at most {MOST_ROWS:,}", node if is_placed else "LIMIT")
     return int(number.name)
 
 

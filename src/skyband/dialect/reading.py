@@ -17,7 +17,7 @@ from skyband.dialect.nodes import Span, StreamWindow
 from skyband.dialect.query_spec import Shown
 from skyband.dialect.spans import ROWS as _ROWS
 from skyband.dialect.spans import check_forget, check_spans, check_units
-from skyband.dialect.statement import Input, Statement
+from skyband.dialect.statement import Input, Statement, in_sql
 from skyband.errors import InvalidSql, SkybandError
 from skyband.expressions.grammar import rewritten
 from skyband.windows import Window, landmark, sliding
@@ -63,7 +63,7 @@ def window_of(
         raise
     except SkybandError as error:
         guilty = "every" if str(error).startswith("every") else "this"
-        statement.refuse(str(error), said.args.get(guilty) or said.args.get("on") or one.node)
+        statement.refuse(in_sql(str(error)), said.args.get(guilty) or said.args.get("on") or one.node)
     return window, lateness
 
 
@@ -171,6 +171,11 @@ def check_conditions(statement: Statement, conditions: list[exp.Expr], schema: p
             check = partial(expressions.bind_condition, row_text(condition), schema, used_as="WHERE")
             statement.attempt(check, condition)
         raise
+
+
+def check_value(statement: Statement, tree: exp.Expr, schema: pa.Schema, where: exp.Expr) -> None:
+    """Raise if an expression over these columns has no value; `where` is what the statement says."""
+    statement.attempt(lambda: expressions.bind_value(row_text(tree), schema), where)
 
 
 def owners_of(tree: exp.Expr) -> set[str]:

@@ -18,11 +18,17 @@ from skyband.windows import Window, parse_span
 
 ROWS: Final = ("ROW", "ROWS")
 _UNITS: Final = ("MICROSECONDS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS")
+MOST: Final = 2**61
 _NAMES: Final = {"this": "The window", "every": "EVERY", "lateness": "LATENESS", "forget": "FORGET AFTER"}
 
 
 def check_units(statement: Statement, said: StreamWindow) -> None:
-    """Raise at the first unit that there is not."""
+    """Raise at the first unit that there is not, and at a number that is not whole or too large."""
+    for span in _spans(said).values():
+        if not span.this.name.isdigit():
+            statement.refuse(f"{span.this.name} is not a whole number", span, "Possible: 500 MILLISECONDS.")
+        if int(span.this.name) >= MOST:
+            statement.refuse(f"{span.this.name} is too large", span, "[WINDOW UNTIL NOW] has no end.")
     for unit in (span.args["unit"] for span in _spans(said).values() if span.args.get("unit")):
         if unit.name in ROWS:
             continue

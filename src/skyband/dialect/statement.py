@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from sqlglot import exp
 
@@ -26,8 +27,36 @@ from skyband.dialect.unions import Union, taken_unions, whole_select
 from skyband.dialect.window_bounds import bound_in
 from skyband.errors import InvalidSql, SkybandError
 from skyband.expressions.grammar import parts_of
+from skyband.expressions.tree import IN_PYTHON
 
 T = TypeVar("T")
+
+_IN_SQL: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {  # what errors about a query say in Python's words
+    r"\bemit='(\w+)'": lambda found: f"EMIT {found[1].upper()}",
+    r"`every`": "EVERY",
+    r"^having='": "HAVING '",
+    r"^(error|recall|bounds)\b": lambda found: f"WITH {found[1].upper()}",
+    r", or None for none": "",
+    r", or such a pair for each stream": "",
+    r"^lateness\b": "LATENESS",
+    r"^(?:size|span|every)=": "",
+    r"^size\b": "The window",
+    r"landmark\(\) has no end": "A window UNTIL NOW has no end",
+    r" in (['\"])CASE WHEN \(.*\) THEN \(.*\) END\1": "",  # how the rows of a query are filtered
+    r"^combine='[^']*'": "The score",
+    r"`([A-Za-z_][\w.]*)`": r"\1",
+}
+
+
+def in_sql(why: str) -> str:
+    """An error about a query in the words of a statement.
+
+    >>> in_sql("emit='windows' emits the answer of each closed window")
+    'EMIT WINDOWS emits the answer of each closed window'
+    """
+    for words, said in _IN_SQL.items():
+        why = re.sub(words, said, why)
+    return why
 
 
 @dataclass(frozen=True)
@@ -122,13 +151,13 @@ class Statement:
                 self.check_rows(where)
             # What polars says of it is about an expression that nobody wrote.
             why = str(error).partition("': ")[0] + "'" if str(error).startswith("Cannot evaluate") else str(error)
-            self.refuse(why, where if where is not None else self._guilty(why))
+            why = in_sql(why.removesuffix(IN_PYTHON))
+            self.refuse(why, self._guilty(why) or (where if where is not None else self.inputs[-1].node))
 
-    def _guilty(self, why: str) -> exp.Expr | str:
-        """Where the fault may be that a query found when it was made of all parts."""
-        return next(
-            (word.upper() for word in ("emit", "error", "recall") if why.startswith(word)), self.inputs[-1].node
-        )
+    def _guilty(self, why: str) -> str | None:
+        """The word that a query complains of, if it is one."""
+        words = ("EMIT", "ERROR", "RECALL", "BOUNDS", "LATENESS")
+        return next((word for word in words if why.startswith((word, f"WITH {word}"))), None)
 
     def check_exact(self, why: str) -> None:
         """Raise at WITH ERROR and WITH RECALL, where answers are exact."""

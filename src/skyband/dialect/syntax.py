@@ -24,7 +24,12 @@ WORDS: Final = (
 )
 _MOST_TRIED: Final = 16  # words in place of others, before one gives up
 _MOST_CHARACTERS: Final = 10_000  # of a statement for which they are tried
-_OTHERS: Final = {"TOP": "Write LIMIT at the end: ORDER BY price DESC LIMIT 3."}  # words of other dialects
+_OTHERS: Final = {  # of other dialects
+    r"\b(TOP)\s+\d": "Write LIMIT at the end: ORDER BY price DESC LIMIT 3.",
+    r"\bWINDOW\s+(TUMBLING)\b": "Write FROM trades [WINDOW 1 HOUR EVERY 1 HOUR].",
+    r"\bWINDOW\s+(HOPPING)\b": "Write FROM trades [WINDOW 1 HOUR EVERY 10 MINUTES].",
+    r"\bEMIT\s+(ON)\s+WINDOW\s+CLOSE\b": "Write EMIT WINDOWS.",
+}
 
 
 def fault(text: str, error: ParseError) -> tuple[str, int, str]:
@@ -37,9 +42,9 @@ def fault(text: str, error: ParseError) -> tuple[str, int, str]:
         token, word = meant
         return f"unexpected word {token.text!r}", token.start, f"Did you mean {word}?"
     here = next((token for token in tokens if token.start <= place <= token.end), None)
-    other = next((token for token in tokens if token.text.upper() in _OTHERS and token.end <= place + 4), None)
-    if other is not None:
-        return f"unexpected word {other.text!r}", other.start, _OTHERS[other.text.upper()]
+    for words, advice in _OTHERS.items():
+        if (other := re.search(words, text, re.IGNORECASE)) is not None and other.start() <= place:
+            return f"unexpected word {other[1]!r}", other.start(1), advice
     return _in_words(str(first.get("description") or error), here), place, ""
 
 

@@ -12,7 +12,7 @@ from skyband.dialect.grammar import SkybandSql
 from skyband.dialect.nodes import Continuous
 from skyband.dialect.syntax import fault, meant_word
 from skyband.errors import InvalidQuery, InvalidSql
-from skyband.expressions.grammar import TOO_LARGE, too_deep
+from skyband.expressions.grammar import NESTED, TOO_LARGE, too_deep
 
 
 def read(text: str) -> Continuous:
@@ -27,7 +27,10 @@ def read(text: str) -> Continuous:
     except (SqlglotError, RecursionError) as error:
         if isinstance(error, TokenError):
             refuse(text, "Cannot read this: a quote is not closed", _open_quote(text))
-        raise InvalidSql(f"Cannot read this: it is nested too deeply.\n{_quoted(text[:1_000])}") from None
+        raise InvalidSql(
+            f"Cannot read this: it is nested too deeply. Parentheses and calls may stand {NESTED} deep in each other; "
+            f"WITH computes a column in steps.\n{_quoted(text[:1_000])}"
+        ) from None
     except IndexError:  # as sqlglot has it of MAP(x), whose arguments come in pairs
         refuse(text, "Cannot read this: a function has too few arguments", place_of_last(text, "MAP"))
     if not statements:
@@ -66,10 +69,12 @@ def place_of(node: exp.Expr) -> int | None:
 
 
 def word_at(text: str, node: exp.Expr) -> str:
-    """The word that was written where the node begins: a function may have several names."""
+    """The word that was written where a call begins: a function may have several names."""
     place = place_of(node)
-    found = None if place is None else re.compile(r"\w+").match(text, place)
-    return found[0] if found else node.key.upper()
+    around = "" if place is None else text[place:]
+    found = re.match(r"(\w+)\s*(\(|$)", around)  # of some functions only what they take knows its place
+    found = found or re.search(r"(\w+)\s*\(\s*(DISTINCT\s+)?$", text[:place], re.IGNORECASE)
+    return found[1] if found else node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
 
 
 def place_of_word(text: str, words: tuple[str, ...], near: exp.Expr) -> int | None:

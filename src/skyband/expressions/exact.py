@@ -82,6 +82,8 @@ class ExactLines(Kinds):
                 return self._literal(node, text)
             case exp.Column():
                 return self._column(node, text)
+            case exp.Interval():
+                return self._span(node, text)
             case exp.Case() | exp.If():
                 return self._case(node, text)
             case exp.Neg() if isinstance(node.this, exp.Literal) and node.this.is_number:

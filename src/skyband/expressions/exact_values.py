@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
+from skyband.core.encoding.value_types import value_type
 from skyband.errors import InvalidExpression
 from skyband.expressions.bounds import Bound, constant, product
 from skyband.expressions.lines import StraightLines
@@ -141,6 +142,39 @@ def common_scale(values: list[Value]) -> int | None:
     return None if scales is None else max(scales)
 
 
+def check_values(tree: exp.Expr, schema: pa.Schema, text: str) -> None:
+    """Raise if values of different types are compared."""
+    from sqlglot import exp
+
+    from skyband.expressions.branches import check_types
+
+    for span in tree.find_all(exp.Interval):
+        _check_span(span, schema, text)
+    check_types(tree, {field.name: value_type(field.type) for field in schema}, text)
+
+
+def _check_span(span: exp.Interval, schema: pa.Schema, text: str) -> None:
+    """Raise unless it is compared with the difference of two times, or with the size of one: numbers alone are here."""
+    from sqlglot import exp
+
+    part: exp.Expr = span
+    while isinstance(part.parent, (exp.Paren, exp.Neg)):
+        part = part.parent
+    compared = part.parent
+    is_compared = isinstance(compared, (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In))
+    for other in compared.iter_expressions() if is_compared and compared is not None else ():
+        other = other.unnest()
+        other = other.this.unnest() if isinstance(other, (exp.Abs, exp.Neg)) else other
+        sides = [other.this.unnest(), other.expression.unnest()] if isinstance(other, exp.Sub) else []
+        times = [isinstance(one, exp.Column) and is_time(schema.field(one.name).type) for one in sides]
+        is_compared = is_compared and (other.find(exp.Interval) is not None or (bool(sides) and all(times)))
+    if not is_compared:
+        raise InvalidExpression(
+            f"{span.sql('spark')!r} in {text!r} is compared with nothing that has a length. Possible: b.ts - a.ts < "
+            "INTERVAL 5 MINUTES."
+        )
+
+
 class Kinds(StraightLines):
     """Lines that turn values of one kind into values of another."""
 
@@ -162,6 +196,14 @@ class Kinds(StraightLines):
                 continue
             return Value(repr(float(count)), FLOAT, 0, constant(count, count), str(count), is_time=True)
         raise InvalidExpression(f"{written!r} in {text!r} is not a time. Write it as '2024-01-31 12:00:00'.")
+
+    def _span(self, node: exp.Interval, text: str) -> Value:
+        """A span of time that is written out."""
+        from skyband.expressions.times import micros_of  # deferred, as sqlglot is
+
+        unit = next((column.unit for column in self._columns if column.unit), "us")
+        count = micros_of(node, text) * {"us": 1, "ns": 1_000}[unit]
+        return Value(repr(float(count)), FLOAT, 0, constant(count, count), str(count))
 
     def as_float(self, value: Value, node: exp.Expr, text: str) -> Value:
         if value.kind in (TEXT, KNOWN):

@@ -160,6 +160,7 @@ def is_there(value: object) -> bool:
 
 
 DEEPEST: Final = 150  # levels of an expression; chains of ANDs and of ORs count as one
+NESTED: Final = 20  # parentheses and calls in each other, at least: sqlglot reads them by calling itself
 LARGEST: Final = 50_000  # nodes
 MOST_BRANCHES: Final = 1_000  # of a CASE
 MOST_QUERIES: Final = 300  # of WITH and FROM together
@@ -226,19 +227,34 @@ def _rebuilt(
     before: Callable[[exp.Expr], exp.Expr] | None,
     after: Callable[[exp.Expr], exp.Expr] | None,
 ) -> exp.Expr:
-    """sqlglot's `transform` takes time quadratic in the length of a list."""
+    """The tree with what `before` makes of each node, below which nothing is changed, or `after` of those that are
+    left, children first. It calls nothing level by level: a run of ANDs is thousands of levels deep. sqlglot's
+    `transform` takes time quadratic in the length of a list."""
     if before is not None and (changed := before(node)) is not node:
         return changed
-    for name, value in list(node.args.items()):
-        if isinstance(value, exp.Expr):
-            part = _rebuilt(value, before, after)
-            if part is not value:
-                node.set(name, part)
-        elif isinstance(value, list) and any(isinstance(one, exp.Expr) for one in value):
-            parts = [_rebuilt(one, before, after) if isinstance(one, exp.Expr) else one for one in value]
-            if any(part is not one for part, one in zip(parts, value, strict=True)):
-                node.set(name, parts)
-    return node if after is None else after(node)
+    seen: list[tuple[exp.Expr, exp.Expr | None, str, int | None]] = []
+    waiting: list[tuple[exp.Expr, exp.Expr | None, str, int | None]] = [(node, node.parent, "", None)]
+    while waiting:
+        seen.append(waiting.pop())
+        holder = seen[-1][0]
+        for name, value in list(holder.args.items()):
+            for place, part in enumerate(value) if isinstance(value, list) else ((None, value),):
+                if not isinstance(part, exp.Expr):
+                    continue
+                changed = part if before is None else before(part)
+                if changed is part:
+                    waiting.append((part, holder, name, place))
+                else:
+                    holder.set(name, changed, index=place)
+    if after is None:
+        return node
+    for part, around, name, place in reversed(seen):
+        changed = after(part)
+        if part is node:
+            return changed
+        if changed is not part and around is not None:
+            around.set(name, changed, index=place)
+    return node
 
 
 _TYPES: Final = {

@@ -81,7 +81,10 @@ class StraightLines(ABC):
                 value = self._column_name(node)
                 return self._line(f"{value} == 1.0"), self._line(f"{value} == 0.0")
             case exp.Is() if isinstance(node.expression, exp.Null):
-                return self._is_null(node.this, text)
+                if not isinstance(node.this.unnest(), (exp.Predicate, exp.Connector, exp.Not)):
+                    return self._is_null(node.this, text)
+                known = self._line(" | ".join(self.truth(node.this, text)))
+                return self._line(f"not {known}"), known
             case exp.Is() if isinstance(node.expression, exp.Boolean):
                 met = self.truth(node.this, text)[0 if node.expression.this else 1]
                 return met, self._line(f"not {met}")

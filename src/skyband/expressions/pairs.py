@@ -214,7 +214,7 @@ def _parse(text: str) -> exp.Expr:
     from skyband.expressions import tree as expression_tree
     from skyband.expressions.grammar import READ_IN_ROWS
 
-    kinds: tuple[type[exp.Expr], ...] = (exp.Cast, exp.TryCast, exp.DataType)
+    kinds: tuple[type[exp.Expr], ...] = (exp.Cast, exp.TryCast, exp.DataType, exp.Interval, exp.Var)
     times = {kind: READ_IN_ROWS[kind] for kind in kinds}
     return expression_tree.parse(text, possible=POSSIBLE, tables=("a", "b"), also=times)
 
@@ -231,6 +231,7 @@ def _read(text: str, schema: pa.Schema) -> exp.Expr:
             )
         if column.name not in schema.names:
             raise UnknownColumn.named(column.name, schema.names, used_as=f"the expression {text!r}")
+    exact.check_values(tree, schema, text)
     return tree
 
 

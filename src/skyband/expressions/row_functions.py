@@ -44,8 +44,10 @@ READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
 
 
 def plain_function(node: exp.Expr) -> exp.Expr:
-    """The same in other words, where there are: x ILIKE y, CONCAT(x, y), ROUND(x, 2)."""
+    """The same in other words, where there are: x ILIKE y, CONCAT(x, y), TRY_CAST(x AS INT)."""
     match node:
+        case exp.TryCast():
+            return exp.Cast(this=node.this, to=node.to)  # what does not fit is null in both
         case exp.ILike():
             pattern = node.expression
             if not isinstance(pattern, exp.Literal) or not pattern.is_string:
@@ -57,8 +59,6 @@ def plain_function(node: exp.Expr) -> exp.Expr:
             for part in node.expressions[1:]:
                 whole = exp.DPipe(this=whole, expression=exp.Paren(this=part.copy()))
             return exp.Paren(this=whole)
-        case exp.Round():
-            return _rounded(node)
         case exp.TsOrDsToDate() if isinstance(node.parent, tuple(AS_PARTS)):
             return node.this
         case exp.TsOrDsToDate():
@@ -68,14 +68,21 @@ def plain_function(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _rounded(node: exp.Round) -> exp.Expr:
-    """Half away from zero; of so many digits, by the power of ten, here as on Spark."""
+def digits_kept(node: exp.Round) -> int:
+    """How many digits behind the point ROUND keeps."""
     decimals = node.args.get("decimals")
     if decimals is not None and not (
         isinstance(decimals, exp.Literal) and decimals.is_int and int(decimals.name) <= 15
     ):
         raise InvalidExpression(f"{node.sql('spark')!r}: ROUND keeps a whole number of digits, from 0 to 15.")
-    digits = 0 if decimals is None else int(decimals.name)
+    return 0 if decimals is None else int(decimals.name)
+
+
+def rounded(node: exp.Expr) -> exp.Expr:
+    """ROUND of a float: half away from zero; of so many digits, by the power of ten, here as on Spark."""
+    if not isinstance(node, exp.Round):
+        return node
+    digits = digits_kept(node)
     value: exp.Expr = exp.Paren(this=node.this.copy())
     if digits:
         value = exp.Paren(this=exp.Mul(this=value, expression=exp.Literal.number(f"{10**digits}.0")))
@@ -139,7 +146,9 @@ def _cast(node: exp.Expr, category: str, scale: int) -> RowFunction | str | None
     if target in ("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "TIMESTAMPLTZ"):
         return to_moment(node, category)
     if target in ("DOUBLE", "FLOAT"):
-        return None
+        return (
+            "a time is not a number; EXTRACT returns its parts" if category in ("timestamp", "date", "span") else None
+        )
     return "CAST is to STRING, BIGINT, INT, SMALLINT, TINYINT, DOUBLE, DECIMAL(p, s), DATE or TIMESTAMP"
 
 
@@ -292,6 +301,8 @@ def _like(node: exp.Expr) -> RowFunction | str | None:
 
 def _replaced(node: exp.Expr) -> RowFunction | str:
     word, other = _word(node.expression), node.args.get("replacement")
+    if isinstance(node.expression, exp.Literal) and node.expression.name == "":  # which nothing is replaced for
+        return RowFunction("text", lambda x: x, lambda x: x)
     if word is None or not isinstance(other, exp.Literal) or not other.is_string:
         return "the string to replace and its replacement must be literals"
     by = str(other.this)

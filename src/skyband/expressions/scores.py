@@ -245,12 +245,12 @@ def _bound(text: str, schema: pa.Schema, used_as: str, _meaning: object) -> Scor
     # Deferred: a score that is a plain column needs neither, and they cost a second to import.
     from skyband.expressions import evaluation
     from skyband.expressions import tree as expression_tree
-    from skyband.expressions.branches import check_branches
+    from skyband.expressions.branches import check_types
     from skyband.expressions.grammar import READ_IN_ROWS
     from skyband.expressions.row_functions import READ
     from skyband.expressions.spark_text import condition_to_spark, to_spark
     from skyband.expressions.times import with_times
-    from skyband.expressions.whole import typed
+    from skyband.expressions.whole import typed, with_rounds
 
     tree = expression_tree.parse(text, possible=_POSSIBLE, also={**READ_IN_ROWS, **READ})
     columns = expression_tree.column_names(tree)
@@ -260,9 +260,9 @@ def _bound(text: str, schema: pa.Schema, used_as: str, _meaning: object) -> Scor
     types = {name: value_type(schema.field(name).type) for name in columns}
     if expression_tree.is_column(tree):
         return replace(bind_value(columns[0], schema), text=text)
-    check_branches(tree, types, text)
-    tree = with_times(tree, types, text)
+    tree = with_rounds(with_times(tree, types, text), types)
     expression_tree.check_numbers(tree, frozenset(name for name in columns if is_number(types[name])), text)
+    check_types(tree, types, text)
     tree = typed(tree, types)
     row_expression = expression_tree.to_polars(tree)
 

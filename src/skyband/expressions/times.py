@@ -42,7 +42,7 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
         if isinstance(node, exp.Column) and node.name in types and _is_time(types[node.name]):
             node.meta[_TYPE] = types[node.name]
         elif isinstance(node, exp.Interval):
-            node.meta[_TYPE], node.meta[_VALUE] = _SPAN, pa.scalar(_span(node, text), _SPAN)
+            node.meta[_TYPE], node.meta[_VALUE] = _SPAN, pa.scalar(micros_of(node, text), _SPAN)
         elif isinstance(node, exp.Cast) and node.to.is_type(*exp.DataType.TEMPORAL_TYPES):
             kind = _cast_to(node, stamp)
             if _is_written(node):
@@ -131,14 +131,16 @@ def _made_alike(parts: list[exp.Expr], text: str) -> pa.DataType | None:
     if len({pa.types.is_duration(kind) for kind in columns}) > 1 or len(zones) > 1:
         return first  # which cannot be compared
     common = first if pa.types.is_date(first) else with_unit(first, finest(map(unit_of, columns)))
-    written = [(part, inner) for part in parts if _is_time_text(inner := part.unnest()) or _is_span(inner)]
+    is_possible = _is_span if pa.types.is_duration(common) else _is_time_text  # of others, `check_types` complains
+    written = [(part, inner) for part in parts if is_possible(inner := part.unnest())]
     for _, inner in written:
         common = _refined(common, inner, text)
     for part, inner in written:
         _write(inner, common, text)
         part.meta[_TYPE] = common
+    of_written = {id(part) for part, _ in written}
     for part in parts:
-        if not any(part is one for one, _ in written):
+        if id(part) not in of_written:
             _convert(part, common)
     return common
 
@@ -305,7 +307,7 @@ def _cast(value: pa.Scalar, kind: pa.DataType, text: str) -> pa.Scalar:
         raise InvalidExpression(f"{value} in {text!r} does not fit in {kind}.") from None
 
 
-def _span(node: exp.Interval, text: str) -> int:
+def micros_of(node: exp.Interval, text: str) -> int:
     """How many microseconds an interval has."""
     unit, number = node.args.get("unit"), node.this
     name = "" if unit is None else unit.name.upper().removesuffix("S")

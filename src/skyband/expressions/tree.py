@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from skyband.errors import InvalidExpression
 from skyband.expressions import functions
-from skyband.expressions.branches import TEXTS
+from skyband.expressions.branches import ON_NUMBERS, TEXTS
 from skyband.expressions.evaluation import Among, Call, Computed, RowExpression
 from skyband.expressions.function_spec import operand_of
 from skyband.expressions.grammar import (
@@ -25,14 +25,15 @@ from skyband.expressions.grammar import (
     rewritten,
     too_deep,
 )
-from skyband.expressions.row_functions import function_of, plain_function
+from skyband.expressions.row_functions import function_of, plain_function, rounded
 from skyband.expressions.times import time_of, written_time
-from skyband.expressions.units import OVERFLOWS, moved
+from skyband.expressions.units import OVERFLOWS, moved, with_unit
 from skyband.expressions.whole import in_digits, is_in_digits, is_narrowed, kind_of, written_in_digits
 from skyband.expressions.zeros import is_unknown, null_where_spark_has_it, square_root, unknown
 
 Read = Mapping[type[exp.Expr], frozenset[str]]
 _NOTHING: Final[Read] = {}
+IN_PYTHON: Final = " Pass a Python function of the columns instead, or on Spark a Column."
 
 
 def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read = _NOTHING) -> exp.Expr:
@@ -52,10 +53,11 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
         raise InvalidExpression(f"Expected one expression, got {text!r}.")
     if too_deep(statements[0]) is not None:
         raise InvalidExpression(f"{text[:60]!r}… {TOO_LARGE}.")
-    tree = statements[0]
+    tree = plainly(statements[0])
     if exp.Cast in also:  # then it is about one row, of values of any type
         tree = bottom_up(tree, plain_function).unnest()
-    tree = plainly(tree)
+        if exp.Round not in also:
+            tree = bottom_up(tree, rounded).unnest()
     for node in tree.walk():
         if isinstance(node, exp.Anonymous):
             if functions.find(node.name) is None:
@@ -65,8 +67,7 @@ def parse(text: str, *, possible: str, tables: tuple[str, ...] = (), also: Read 
                 )
         elif not is_read(node, also) or (isinstance(node, exp.Column) and node.table not in ("", *tables)):
             raise InvalidExpression(
-                f"{node.sql('spark')!r} cannot be part of a score in {text!r}. Possible: {possible}. "
-                "Pass a Python function of the columns instead, or on Spark a Column."
+                f"{node.sql('spark')!r} cannot be part of an expression in {text!r}. Possible: {possible}.{IN_PYTHON}"
             )
         if isinstance(node, exp.Substring) and not all(_is_count(node.args.get(part)) for part in ("start", "length")):
             raise InvalidExpression(f"{node.sql('spark')!r} in {text!r}: SUBSTRING counts from 1.")
@@ -78,15 +79,9 @@ def _is_count(node: exp.Expr | None) -> bool:
     return node is None or (isinstance(node, exp.Literal) and node.is_int and int(node.name) > 0)
 
 
-_ON_NUMBERS: Final = (
-    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.Neg),
-    *(exp.Abs, exp.Sign, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Floor, exp.Ceil, exp.Sin, exp.Cos, exp.Tan, exp.Atan2),
-)
-
-
 def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
     """Raise if something that is not a number is added, multiplied, …: polars would take true for 1, Spark refuses."""
-    for node in tree.find_all(*_ON_NUMBERS):
+    for node in tree.find_all(*ON_NUMBERS):
         if time_of(node) is not None:
             continue
         for part in node.iter_expressions():
@@ -270,9 +265,11 @@ def _listed(node: exp.In) -> tuple[pl.Series, bool] | None:
         return None
     signs = [-1 if isinstance(one, exp.Neg) else 1 for one in listed]
     values = [(sign, one) for sign, one in zip(signs, negated, strict=True) if isinstance(one, exp.Literal)]
-    if any(written_time(one) is not None for _, one in values) or not values:
+    has_null, times = len(values) < len(listed), [written_time(one) for _, one in values]
+    if values and all(time is not None for time in times):
+        return _series([time for time in times if time is not None]), has_null
+    if any(time is not None for time in times) or not values:
         return None
-    has_null = len(values) < len(listed)
     if all(one.is_string for _, one in values):
         return pl.Series("", [one.this for _, one in values], pl.String), has_null
     if any(one.is_string for _, one in values):
@@ -280,6 +277,16 @@ def _listed(node: exp.In) -> tuple[pl.Series, bool] | None:
     if all(kind_of(one).is_whole for _, one in values):
         return pl.Series("", [sign * in_digits(one) for sign, one in values], pl.Int128), has_null
     return pl.Series("", [sign * float(one.this) for sign, one in values], pl.Float64), has_null
+
+
+def _series(times: list[pa.Scalar]) -> pl.Series:
+    """Times of one type that are written out."""
+    kind = times[0].type
+    ticks = pa.array([time.value for time in times], pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    made = ticks.view(kind)
+    if getattr(kind, "unit", None) == "s":  # which polars has not
+        made = made.cast(with_unit(kind, "ms"))
+    return pl.Series("", made)
 
 
 def _sql_expr(tree: exp.Expr) -> pl.Expr:

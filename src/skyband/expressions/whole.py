@@ -23,8 +23,8 @@ from sqlglot import exp
 
 from skyband.errors import InvalidExpression
 from skyband.expressions.function_spec import operand_of
-from skyband.expressions.grammar import cast_to, copied, is_to_decimal, is_to_double
-from skyband.expressions.row_functions import MOST_DECIMAL_DIGITS, mark_function
+from skyband.expressions.grammar import bottom_up, cast_to, copied, is_to_decimal, is_to_double
+from skyband.expressions.row_functions import MOST_DECIMAL_DIGITS, digits_kept, mark_function, rounded
 from skyband.expressions.times import time_of, written_time
 
 WIDEST: Final = 126  # bits of what is computed: what 38 digits hold
@@ -81,6 +81,23 @@ def typed(tree: exp.Expr, types: Mapping[str, pa.DataType]) -> exp.Expr:
     return root.this
 
 
+def with_rounds(tree: exp.Expr, types: Mapping[str, pa.DataType]) -> exp.Expr:
+    """The tree with other words for ROUND: a decimal, or a whole number, is rounded exactly, and is one still."""
+
+    def write(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Round):
+            return node
+        digits, kind = digits_kept(node), kind_of(typed(node.this, types))
+        if kind.is_whole and digits >= kind.scale:
+            return exp.Paren(this=node.this)
+        wanted = kind.type.precision - kind.scale + digits + 1 if kind.is_decimal else 0
+        if not kind.is_whole or wanted > DIGITS:
+            return rounded(node)
+        return exp.Cast(this=node.this, to=exp.DataType.build(f"DECIMAL({wanted}, {digits})"))
+
+    return bottom_up(tree, write).unnest()
+
+
 def kind_of(node: exp.Expr) -> Kind:
     """What a part of a typed tree gives."""
     return node.meta.get(_KIND, _OTHER)
@@ -125,6 +142,8 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
             return _A_FLOAT
         case exp.Length():
             return Kind(True, bits=31)
+        case exp.DPipe():
+            _check_text(node, types)
         case exp.Floor() | exp.Ceil():
             return _rounded(node)
         case exp.Sign():
@@ -150,6 +169,17 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
             _as_float(part)
         return _A_FLOAT
     return _OTHER
+
+
+def _check_text(node: exp.DPipe, types: Mapping[str, pa.DataType]) -> None:
+    """Raise if something else than strings and whole numbers is put together: engines print it differently."""
+    for part in node.iter_expressions():
+        category, said = _category(part.unnest(), types), part.sql("spark")
+        if category not in ("text", "whole"):
+            inner = f"CAST({said} AS BIGINT)" if category in ("float", "decimal") else said
+            raise InvalidExpression(
+                f"{node.sql('spark')!r} joins strings, but {said!r} is none. Write CAST({inner} AS STRING)."
+            )
 
 
 def _category(node: exp.Expr, types: Mapping[str, pa.DataType]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from skyband.dialect.reading import quoted
 from skyband.errors import InvalidInput, LateRows
 from skyband.expressions.time_functions import micros_in_spark
 from skyband.expressions.units import UNITS
+from skyband.kernels.sessions import LATE, into_sessions
 from skyband.windows import FOREVER
 
 Ints = npt.NDArray[np.int64]
@@ -75,68 +75,68 @@ def _with_bounds(rows: pa.RecordBatch, start: Ints, end: Ints, asked: Sessions) 
     return pa.record_batch([*rows.take(pa.array(order)).columns, *bounds, ticks[1]], schema=asked.schema)
 
 
-@dataclass
-class _Session:
-    first: int
-    last: int
-    rows: list[int] = field(default_factory=list)
+class _Open:
+    """Rows of a stream whose sessions may go on: those that wait, and the bounds of their sessions."""
+
+    def __init__(self, schema: pa.Schema, asked: Sessions) -> None:
+        self._asked, self._codes = asked, _group_codes(schema, asked)
+        self._rows = schema.empty_table()  # in the order in which they came
+        self._session = np.empty(0, np.int64)  # of each
+        self._first, self._last, self._group = (np.empty(0, np.int64) for _ in range(3))  # of each session
+        self._now = -FOREVER
+        self.late = 0
+
+    def push(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Take rows; returns those whose sessions have ended."""
+        times, codes = _times(batch, self._asked), _codes(self._codes, batch)
+        known, most = len(self._first), len(self._first) + len(batch)
+        first, last, following, merged = (np.full(most, -1, np.int64) for _ in range(4))
+        first[:known], last[:known] = self._first, self._last
+        heads = np.full(max(1 + codes.max(initial=-1), 1 + self._group.max(initial=-1)), -1, np.int64)
+        order = np.argsort(self._group, kind="stable")
+        alike = self._group[order][1:] == self._group[order][:-1]
+        following[order[:-1][alike]] = order[1:][alike]
+        heads[self._group[order[::-1]]] = order[::-1]  # the first of each group is written last
+        session = np.empty(len(batch), np.int64)
+        self._now, count = into_sessions(
+            times, codes, self._asked.gap, self._now, FOREVER, heads, following, first, last, merged, session, known
+        )
+        self.late += int((session == LATE).sum())
+        group = np.append(self._group, np.empty(most - known, np.int64))
+        group[session[session >= 0]] = codes[session >= 0]
+        taken = session != LATE
+        self._rows = pa.concat_tables([self._rows, pa.Table.from_batches([batch]).filter(pa.array(taken))])
+        self._session = np.append(self._session, session[taken])
+        while (gone := (self._session >= 0) & (merged[self._session] >= 0)).any():
+            self._session[gone] = merged[self._session[gone]]
+        self._first, self._last, self._group = first[:count], last[:count], group[:count]
+        return self._given_out((merged[:count] < 0) & (self._last + self._asked.gap < self._now))
+
+    def finish(self) -> pa.RecordBatch:
+        """All rows that are left."""
+        return self._given_out(np.ones(len(self._first), np.bool_))
+
+    def _given_out(self, ended: npt.NDArray[np.bool_]) -> pa.RecordBatch:
+        """The rows of these sessions, and those of no known time. The others stay, in sessions by new numbers."""
+        start, end = (np.append(one, FOREVER)[self._session] for one in (self._first, self._last))
+        goes = np.append(ended, True)[self._session]
+        given = whole_batch(self._rows.filter(pa.array(goes)))
+        shown = _with_bounds(given, start[goes], end[goes] + self._asked.gap, self._asked)
+        self._rows = self._rows.filter(pa.array(~goes)).combine_chunks()
+        left, self._session = np.unique(self._session[~goes], return_inverse=True)
+        self._first, self._last, self._group = self._first[left], self._last[left], self._group[left]
+        return shown
 
 
 def _as_they_end(source: Source, asked: Sessions) -> Iterator[pa.RecordBatch]:
-    codes, now, late = _group_codes(source.schema, asked), -FOREVER, 0
-    held = source.schema.empty_table()
-    open_: dict[int, list[_Session]] = {}
+    rows = _Open(source.schema, asked)
     for given in in_batches(source.batches):
-        batch = fitted(given, source.schema)
-        times, of = _times(batch, asked).tolist(), _codes(codes, batch).tolist()
-        unknown = []
-        for row, (time, code) in enumerate(zip(times, of, strict=True), start=len(held)):
-            if time >= FOREVER:
-                unknown.append(row)
-                continue
-            late += not _come(open_.setdefault(code, []), _Session(time, time, [row]), asked.gap, now)
-            now = max(now, time)
-        held = pa.concat_tables([held, pa.Table.from_batches([batch])])
-        ended = [one for some in open_.values() for one in some if one.last + asked.gap < now]
-        open_ = {
-            code: left for code, some in open_.items() if (left := [one for one in some if one.last + asked.gap >= now])
-        }
-        yield _given_out(held, [*ended, *([_Session(FOREVER, FOREVER, unknown)] if unknown else [])], asked)
-        held = _kept(held, open_)
-    if late:
-        warnings.warn(f"{late:,} rows came after their sessions had ended, and were dropped.", LateRows, stacklevel=2)
-    yield _given_out(held, [one for some in open_.values() for one in some], asked)
-
-
-def _come(mine: list[_Session], new: _Session, gap: int, now: int) -> bool:
-    """A row becomes part of the sessions that it touches, which become one; False: it is late."""
-    touched = [one for one in mine if one.last + gap >= max(now, new.first) and new.first + gap >= one.first]
-    if not touched and new.first + gap < now:
-        return False
-    for one in touched:
-        mine.remove(one)
-        new = _Session(min(one.first, new.first), max(one.last, new.last), one.rows + new.rows)
-    mine.append(new)
-    return True
-
-
-def _given_out(held: pa.Table, ended: list[_Session], asked: Sessions) -> pa.RecordBatch:
-    rows = [row for one in ended for row in one.rows]
-    counts = [len(one.rows) for one in ended]
-    start = np.repeat(np.array([one.first for one in ended], np.int64), counts)
-    end = np.repeat(np.array([one.last for one in ended], np.int64), counts) + asked.gap
-    taken = whole_batch(held.take(pa.array(rows, pa.int64())))
-    return _with_bounds(taken, start, end, asked)
-
-
-def _kept(held: pa.Table, sessions: dict[int, list[_Session]]) -> pa.Table:
-    """The rows of these sessions alone, by new numbers."""
-    rows = sorted(row for some in sessions.values() for one in some for row in one.rows)
-    number = dict(zip(rows, range(len(rows)), strict=True))
-    for some in sessions.values():
-        for one in some:
-            one.rows = [number[row] for row in one.rows]
-    return held.take(pa.array(rows, pa.int64())).combine_chunks()
+        yield rows.push(fitted(given, source.schema))
+    if rows.late:
+        warnings.warn(
+            f"{rows.late:,} rows came after their sessions had ended, and were dropped.", LateRows, stacklevel=2
+        )
+    yield rows.finish()
 
 
 # -- on Spark ----------------------------------------------------------------------------------------------------------

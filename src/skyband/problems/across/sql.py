@@ -15,6 +15,7 @@ from skyband.dialect.query_spec import QuerySpec, Shown
 from skyband.dialect.ranking import ranking_of
 from skyband.dialect.reading import all_of, shown_columns, window_of, written
 from skyband.dialect.statement import Statement
+from skyband.dialect.window_bounds import check_whole, is_bound
 from skyband.expressions.grammar import rewritten
 from skyband.problems.across.query import TopKAcross
 from skyband.windows import Window
@@ -61,6 +62,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         kept = (*(name for name, here in called.items() if here == name), str(one.on))
         renamed = ((_VALUE, values[one.alias]), *((name, here) for name, here in called.items() if here != name))
         rows[one.alias] = one.rows(all_of(filters[one.alias]), kept, renamed)
+    check_whole(statement, str(query.emit), is_cut=False)
     return QuerySpec(query, rows, _shown(statement, key, values, window.every is None or gives_changes(statement.emit)))
 
 
@@ -133,6 +135,7 @@ def _combined(statement: Statement, by: exp.Expr, smallest: float) -> str:
 
 def _shown(statement: Statement, key: tuple[str, ...], values: Mapping[str, str], changes: bool) -> tuple[Shown, ...]:
     lead = ["at", "change", "rank", "score"] if changes else ["window_start", "window_end", "rank", "score"]
+    lead = [] if statement.shows_only_what_is_named else lead
     items: list[tuple[str, str]] = []
     score = statement.take("order").expressions[0].this.unnest()
     for item in statement.items:
@@ -141,7 +144,11 @@ def _shown(statement: Statement, key: tuple[str, ...], values: Mapping[str, str]
             continue
         tree = item.tree.unnest()
         if item.is_named and tree == score:
-            continue  # the score itself
+            items += [(item.name, "score")] * (item.name != "score" or not lead)
+            continue
+        if is_bound(tree):
+            items.append((item.name, tree.name))
+            continue
         if not isinstance(tree, exp.Column) or (tree.name not in key and values.get(tree.table) != tree.name):
             statement.refuse("You can select the object and its value in each stream", tree)
         column = tree.name if tree.name in key else tree.table

@@ -21,6 +21,7 @@ from skyband.dialect.ranking import Key, Ranking, count_of, has_ties, keys_of, o
 from skyband.dialect.reading import (
     all_of,
     check_conditions,
+    check_value,
     columns_read,
     only,
     owners_of,
@@ -38,6 +39,7 @@ from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.output import answer_schema
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
+from skyband.problems.joins.sql_aggregates import of_columns, without_filters
 
 Schemas = Mapping[str, pa.Schema]
 
@@ -50,7 +52,7 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     for item in statement.items:
         if (call := unknown_function(item.tree)) is not None:
             refuse_function(statement, call)
-    statement = without_filters(statement)
+    statement = of_columns(without_filters(statement), schemas)
     statement, schemas = with_columns(statement, schemas, _groups(statement), "GROUP BY")
     statement, schemas = with_columns(statement, schemas, counted(statement), "COUNT(DISTINCT …)")
     return _ranked_as_lines(statement, schemas) if _ranks_as_lines(statement) else _groups_of(statement, schemas)[0]
@@ -167,26 +169,6 @@ def bounds_of(statement: Statement, inputs: Mapping[str, Any]) -> dict[str, exp.
     if asked is not None and len(windows) > 1 and windows[0].by_count:
         statement.refuse("The answer has no single window_start: each window counts the rows of its own input", asked)
     return {BOUNDS[0]: start_of(end, windows[0].size or 0, by_count=windows[0].on is None), BOUNDS[1]: end}
-
-
-def without_filters(statement: Statement) -> Statement:
-    """Rewrite SUM(x) FILTER (WHERE c) as SUM(CASE WHEN c THEN x END)."""
-
-    def write(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Filter):
-            return node
-        aggregate, condition = node.this.copy(), node.expression.this.copy()
-        inner = aggregate.this
-        is_distinct = isinstance(inner, exp.Distinct)
-        if inner is None or (is_distinct and len(inner.expressions) != 1):
-            statement.refuse("FILTER is for COUNT, SUM, AVG, MIN and MAX", node)
-        value = exp.Literal.number(1) if inner.is_star else inner.expressions[0] if is_distinct else inner
-        case = exp.Case(ifs=[exp.If(this=condition, true=value.copy())])
-        aggregate.set("this", exp.Distinct(expressions=[case]) if is_distinct else case)
-        return aggregate
-
-    items = tuple(replace(item, tree=rewritten(item.tree, write)) for item in statement.items)
-    return replace(statement, select=cast(exp.Select, rewritten(statement.select, write)), items=items)
 
 
 def rows_of(
@@ -393,6 +375,8 @@ def shown_of(
     statement: Statement, output: pa.Schema, query: JoinAggregate, shown: list[tuple[str, exp.Expr]]
 ) -> tuple[Shown, ...]:
     """The columns shown: time and rank, unless the statement shows only named columns; then the SELECT list."""
+    for item, (_, tree) in zip(statement.items, shown, strict=True):
+        check_value(statement, tree, output, item.tree)
     before = len(output.names) - len(query.group_by) - len(query.aggregates)
     lead = [] if statement.shows_only_what_is_named else output.names[:before]
     return shown_columns(lead, shown)

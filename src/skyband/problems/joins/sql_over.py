@@ -27,6 +27,7 @@ from skyband.expressions.grammar import parts_of, rewritten
 from skyband.problems.joins import sql, sql_rows
 from skyband.problems.joins.output import answer_schema
 from skyband.problems.joins.query import JoinAggregate, StreamInput
+from skyband.problems.joins.sql_aggregates import of_columns, without_filters
 from skyband.windows import tumbling
 
 Schemas = Mapping[str, pa.Schema]
@@ -38,9 +39,10 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     """The statement with aggregates OVER what a window shows. `schemas` by alias."""
     if statement.is_grouped:
         return sql.ask(statement, schemas)
-    statement = sql.without_filters(statement)
+    statement = without_filters(statement)
     if statement.inputs[0].name != LINES:
         return sql_rows.asked_of_rows(statement, schemas)
+    statement = of_columns(statement, schemas)
     statement, schemas = with_columns(statement, schemas, _partitions(statement), "PARTITION BY")
     statement, schemas = with_columns(statement, schemas, sql.counted(statement), "COUNT(DISTINCT …)")
     statement, schemas = _filtered(statement, schemas)

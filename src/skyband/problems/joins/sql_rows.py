@@ -19,9 +19,9 @@ from skyband.core.encoding.output import free_name
 from skyband.dialect.columns import Item
 from skyband.dialect.lines import asked_of_own_lines, in_lines
 from skyband.dialect.query_spec import LINES, QuerySpec
-from skyband.dialect.reading import all_of, check_conditions, owners_of, quoted, row_text
+from skyband.dialect.reading import all_of, check_conditions, check_value, owners_of, quoted, row_text
 from skyband.dialect.statement import Statement
-from skyband.dialect.window_bounds import check_whole, with_bounds
+from skyband.dialect.window_bounds import bound_in, check_whole, with_bounds
 from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.query import JoinAggregate
@@ -77,6 +77,7 @@ def rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
     """The query for all rows, and the columns of its own answer."""
     statement.check_exact("Joins are exact")
     filters, on, of_several = conditions_of(statement)
+    _check_written(statement, schemas, [*of_several, *(item.tree for item in statement.items)])
     trees = [*(item.tree for item in statement.items), *of_several, *statement.kept]
     columns = [exp.column(one.this.copy(), one.args["table"].copy()) for one in _columns(trees)]
     groups = Aggregates(statement, schemas, columns)
@@ -111,6 +112,19 @@ def rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
     check_conditions(statement, kept, output)
     spec = QuerySpec(query, read, shown_of(statement, output, query, shown), kept=all_of(kept), repeated=count)
     return spec, output
+
+
+def _check_written(statement: Statement, schemas: Schemas, trees: list[exp.Expr]) -> None:
+    """Raise if one of these is wrong as it is written: later its columns have the names of the answer."""
+    fields = ((alias, field) for alias, schema in schemas.items() for field in schema)
+    columns = pa.schema([field.with_name(f"{alias}.{field.name}") for alias, field in fields])
+
+    def put(node: exp.Expr) -> exp.Expr:
+        return exp.column(f"{node.table}.{node.name}", quoted=True) if isinstance(node, exp.Column) else node
+
+    for tree in trees:
+        if bound_in(tree) is None and not tree.find(exp.AggFunc, exp.Star):
+            check_value(statement, rewritten(tree, put), columns, tree)
 
 
 def asked_of_rows(statement: Statement, schemas: Schemas) -> QuerySpec:

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
+from skyband.dialect.computing import with_row_values
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown, Turn
 from skyband.dialect.ranking import ranking_of
-from skyband.dialect.reading import columns_read, only, quoted, shown_columns, window_of, written
+from skyband.dialect.reading import check_value, columns_read, only, quoted, shown_columns, window_of, written
 from skyband.dialect.statement import Statement
+from skyband.dialect.window_bounds import check_whole, is_bound
 from skyband.expressions import pairs as pair_expressions
 from skyband.expressions.grammar import rewritten
 from skyband.problems.pairs.codec import output_of
@@ -28,6 +30,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     A pair of a query has its rows in order of time; a pair of a statement in the order that a condition asks for, such
     as a.id < b.id. So what is asked of (a, b) is asked of (b, a) where that is the order that meets the condition.
     """
+    statement, schemas = with_row_values(statement, schemas)
     first, second = statement.inputs
     schema = schemas[first.alias]
     statement.check_exact("Skyband always ranks pairs exactly")
@@ -68,6 +71,7 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         ranking.by,
     )
     statement.attempt(lambda: pair_expressions.bind(query.by, query.where, query.ascending, schema), ranking.by)
+    check_whole(statement, str(query.emit), is_cut=False)
     needed = _needed(statement, by, turn, window, schema)
     shown = _shown(statement, query, only(schema, needed), sides)
     return QuerySpec(query, {ONLY: first.rows(None, needed)}, shown, turn)
@@ -168,7 +172,8 @@ def _over(tree: exp.Expr, sides: Sides) -> str:
 
 
 def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sides) -> tuple[Shown, ...]:
-    """First what every answer has, then what the SELECT list asks for."""
+    """First what every answer has, if the statement does not name the window itself, then what the SELECT list asks
+    for."""
     output = output_of(query, schema, str(query.emit), pa.float64()).schema
     lead = output.names[: len(output.names) - 2 * (len(schema) - len(query.per))]
     groups = dict(zip(query.per, lead[len(lead) - 2 - len(query.per) :], strict=False))
@@ -177,11 +182,14 @@ def _shown(statement: Statement, query: TopKPairs, schema: pa.Schema, sides: Sid
         tree = item.tree.unnest()
         name = f"{tree.table}_{tree.name}" if isinstance(tree, exp.Column) and not item.is_named else item.name
         items.append((name, rewritten(tree, lambda node: _column_of(node, sides, groups))))
-    return shown_columns(lead, items)
+        check_value(statement, items[-1][1], output, item.tree)
+    return shown_columns(() if statement.shows_only_what_is_named else lead, items)
 
 
 def _column_of(node: exp.Expr, sides: Sides, groups: Mapping[str, str]) -> exp.Expr:
     """A column of a row as the answer calls it; `groups`: those that both rows share, and their names in the answer."""
+    if is_bound(node):
+        return exp.column(node.unnest().name)
     if not isinstance(node, exp.Column):
         return node
     if node.name in groups:

@@ -40,7 +40,8 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
             "WITH RECALL is for scores that come from several streams", "RECALL", "Here: WITH ERROR 0.001."
         )
     read = partial(ranking_of, several=True, ties=True)
-    statement, schemas = with_columns(statement, schemas, list(read(statement).per), "LIMIT … BY")
+    said = "PARTITION BY" if statement.select.args.get("qualify") else "LIMIT … BY"
+    statement, schemas = with_columns(statement, schemas, list(read(statement).per), said)
     (one,) = statement.inputs
     schema = schemas[one.alias]
     ranking = read(statement)

@@ -9,10 +9,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.dialect.columns import settled
+from skyband.dialect.computing import with_row_values
 from skyband.dialect.query_spec import ONLY, QuerySpec, Shown
 from skyband.dialect.ranking import ranking_of
-from skyband.dialect.reading import all_of, owners_of, shown_columns, window_of, written
+from skyband.dialect.reading import all_of, check_value, owners_of, shown_columns, window_of, written
 from skyband.dialect.statement import Input, Statement
+from skyband.dialect.window_bounds import check_whole, is_bound
 from skyband.expressions import subscriptions
 from skyband.expressions.grammar import rewritten
 from skyband.problems.subscriptions.codec import kept_schema, output_of
@@ -34,7 +36,9 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
 
     The query has no queries yet: they are the rows of the input without a window.
     """
-    stream, asking = sorted(statement.inputs, key=lambda one: one.window is None)
+    stream, _ = _in_order(statement)
+    statement, schemas = with_row_values(statement, schemas, filtered=stream.alias)
+    stream, asking = _in_order(statement)
     rows, queries = schemas[stream.alias], schemas[asking.alias]
     statement.check_exact("Skyband always answers subscriptions exactly")
     numbered, counting = _with_a_number(statement)
@@ -47,6 +51,11 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     of_rows = [one for one in statement.conditions if not _reads(one, asking)]
     others = [one for one in statement.conditions if _reads(one, asking)]
     text = _over(by, asking)
+    for one in others:  # each by itself, so that an error is about it
+        whole = subscriptions.filtered("0", _over(one, asking))
+        statement.attempt(lambda whole=whole: subscriptions.bind(whole, False, rows, queries), one)  # type: ignore[misc]
+    if counting is not None:
+        _check_counts(statement, counting, asking, queries)
     query = statement.attempt(
         lambda: TopKForEach(
             queries=queries.empty_table(),
@@ -64,8 +73,14 @@ def ask(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         ranking.by,
     )
     statement.attempt(lambda: subscriptions.bind(query.score, ranking.ascending, rows, queries), ranking.by)
+    check_whole(statement, str(query.emit), is_cut=False)
     shown = _shown(statement, query, rows, asking)
     return QuerySpec(query, {ONLY: stream.rows(all_of(of_rows), None)}, shown, queries=asking.rows(None, None))
+
+
+def _in_order(statement: Statement) -> list[Input]:
+    """The stream, and the queries about it."""
+    return sorted(statement.inputs, key=lambda one: one.window is None)
 
 
 def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
@@ -81,6 +96,13 @@ def _with_a_number(statement: Statement) -> tuple[Statement, exp.Column | None]:
     column = holder.expression
     holder.set("expression", exp.Literal.number(1))
     return replace(statement, select=select), column
+
+
+def _check_counts(statement: Statement, column: exp.Column, asking: Input, queries: pa.Schema) -> None:
+    """Raise unless the column has whole numbers."""
+    name = settled(statement, column, {asking.alias: queries}).name
+    if not pa.types.is_integer(queries.field(name).type):
+        statement.refuse(f"LIMIT takes whole numbers, but {asking.alias}.{name} is {queries.field(name).type}", column)
 
 
 def _column(statement: Statement, column: exp.Column, asking: Input, queries: pa.Schema) -> str:
@@ -125,25 +147,34 @@ def _over(tree: exp.Expr, asking: Input) -> str:
 
 
 def _shown(statement: Statement, query: TopKForEach, rows: pa.Schema, asking: Input) -> tuple[Shown, ...]:
-    """The output columns: those that every answer has, then the row columns that the SELECT list names."""
+    """The output columns: those that every answer has, if the statement does not name the window itself, then the row
+    columns that the SELECT list names."""
     output = output_of(query, rows, str(query.emit))
     given = dict(zip(kept_schema(query, rows).names, output.row_names, strict=True))
+    is_whole = not statement.shows_only_what_is_named
 
     def rename(node: exp.Expr) -> exp.Expr:
+        if is_bound(node):
+            return exp.column(node.unnest().name)
         if not isinstance(node, exp.Column):
             return node
-        return exp.column(str(given.get(node.name, "score")), quoted=True)
+        is_key = node.table == asking.alias
+        called = output.lead[query.key.index(node.name)] if is_key else given.get(node.name, "score")
+        return exp.column(str(called), quoted=True)
 
     items = []
     for item in statement.items:
         tree = item.tree.unnest()
-        if _reads(tree, asking) and (item.is_starred or (isinstance(tree, exp.Column) and tree.name in query.key)):
+        read = {column.name for column in tree.find_all(exp.Column) if column.table == asking.alias}
+        is_there = is_whole and isinstance(tree, exp.Column) and item.name.casefold() == tree.name.casefold()
+        if read and (item.is_starred or (is_there and tree.name in query.key)):
             continue  # the key of a query is shown already, and a star stands for the row's columns
-        if _reads(tree, asking):
+        if not read <= set(query.key):
             statement.refuse(
                 f"Here each row of {asking.name} asks for a ranking, and only {', '.join(query.key)} is shown",
                 tree,
                 _as_join(statement, asking),
             )
         items.append((item.name, rewritten(tree, rename)))
-    return shown_columns(output.lead, items)
+        check_value(statement, items[-1][1], output.schema, item.tree)
+    return shown_columns(output.lead if is_whole else (), items)

@@ -34,6 +34,13 @@ def test_a_java_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, error: Ex
     assert isinstance(readable(InvalidQuery("k must be at least 1.")), InvalidQuery), "what was said is not changed"
 
 
+def test_a_worker_that_is_gone_is_named() -> None:
+    lost = "Job aborted due to stage failure: SparkException: Python worker exited unexpectedly (crashed)\n\tat x"
+    said = str(readable(RuntimeError(lost)))
+    assert "A Python worker of Spark ended: somebody killed it, or the system did for want of memory" in said
+    assert "Nothing is lost" in said
+
+
 def test_a_java_that_runs_is_not_said_to_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     running = process("import time; time.sleep(600)")
     try:

@@ -40,6 +40,9 @@ def test_a_file_that_cannot_be_read_is_named_without_classes_of_java() -> None:
         "An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: [FAILED_READ_FILE] No.\n\tat x"
     )
     assert str(readable(RuntimeError(said))) == "[FAILED_READ_FILE] No."
+    task = "Task 0 in stage 3.0 failed 1 times, most recent failure: Lost task 0.0 in stage 3.0 (TID 6) (host driver): "
+    said = f"Job aborted due to stage failure: {task}java.io.IOException: Mkdirs failed to create file:/answers"
+    assert str(readable(RuntimeError(said))) == "Mkdirs failed to create file:/answers"
 
 
 def test_a_worker_that_is_gone_is_named() -> None:

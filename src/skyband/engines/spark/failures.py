@@ -18,6 +18,7 @@ from skyband.errors import InvalidInput, PipelineFailed, SkybandError
 
 _OURS: Final = re.compile(r"skyband\.errors\.(\w+): (.*?)(?=\n\s*at |\n\nDriver stacktrace|\n===|\Z)", re.DOTALL)
 _CAUSE: Final = re.compile(r"Caused by: ([\w.$]+(?:Exception|Error)): ([^\n]+)")
+_TASK: Final = re.compile(r"Job aborted due to stage failure: .*?most recent failure: Lost task [^:]*: ")
 _CLASSES: Final = re.compile(r"^(?:: )?(?:(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): )*")  # of Java, before a message
 _TOO_BUSY: Final = "Python worker failed to connect back"
 _LOST: Final = "Python worker exited unexpectedly"
@@ -78,7 +79,7 @@ def readable(error: BaseException) -> SkybandError:
         text = text.partition(noise)[0]
     first = text.strip().splitlines() or [type(error).__name__]
     said = "\n".join(first[:3]) if isinstance(error, PySparkException) else first[-1]
-    said = _CLASSES.sub("", said)
+    said = _CLASSES.sub("", _TASK.sub("", said))
     if causes and causes[-1][1] not in said:
         said += f"\nBecause of {causes[-1][0].rpartition('.')[2]}: {causes[-1][1]}"
     return kind(said)

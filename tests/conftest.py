@@ -17,6 +17,7 @@ from compile_times import (  # noqa: F401  # hooks
     pytest_testnodedown,
 )
 from hypothesis import HealthCheck, settings
+from servers.fast_start import FAST_START
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,13 +36,7 @@ CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(checked_kernels())}
 os.environ.update(CHECKED)
 numba.config.reload_config()
 
-# Spark in the processes that tests start is as in `local_session(fast_start=True)`: for some hundred rows an optimising
-# compiler and code that is written for each query take most of the time. The demo runs it as users do, too.
-FAST_START = {
-    "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "SPARK_CONF_DIR": str(Path(__file__).parent / "servers" / "spark_conf"),
-}
+# The demo runs Spark as users do, too.
 os.environ.update(FAST_START)
 
 # The planner chooses by the figures that come with the package, not by those of whoever runs the tests.

@@ -104,6 +104,34 @@ def test_names_of_any_kind(postgresql: Database, table: str, written: str) -> No
     assert postgresql.ask(asked) == [["1", "", "0.5"], ["2", "x", "1.5"]]
 
 
+INJECTED = (
+    "'); DROP TABLE victims; --",
+    '"; DROP TABLE victims; --',
+    'x"); DELETE FROM victims; COMMIT; --',
+    "\\.\nDROP TABLE victims;\n",
+    "\\N",
+    "%s %(x)s {} {0}",
+    "$$; DROP TABLE victims; $$",
+    "a\tb\r\n\\t",
+)
+
+
+def test_what_looks_like_sql_is_a_value_or_a_name(postgresql: Database) -> None:
+    """In a key, in another column, in names of columns and of the table."""
+    postgresql.ask("CREATE TABLE victims (n bigint); INSERT INTO victims VALUES (1)")
+    given = {"user": USER, "password": PASSWORD}
+    for number, text in enumerate(INJECTED):
+        table, name = f'"{text.replace(chr(34), chr(34) * 2)}"', text.replace("%", "")
+        sink = target(postgresql, f"injected_{number}" if "{" in text else table, name)
+        for batch in range(2):  # the second time they are there already
+            sink.write(answers(**{name: INJECTED, "other": INJECTED}), batch)
+        with psycopg.connect(**connection(postgresql.url, given)) as opened:
+            listed = psycopg.sql.Identifier(*sink._parts)
+            found = opened.execute(psycopg.sql.SQL("SELECT * FROM {}").format(listed)).fetchall()
+        assert sorted(found) == sorted(zip(INJECTED, INJECTED, strict=True))
+    assert postgresql.ask("SELECT * FROM victims") == [["1"]]
+
+
 def test_names_of_indexes_are_short_and_each_its_own() -> None:
     long, other = ("x" * 63,), ("x" * 62 + "y",)
     names = {index_name(*each) for each in ((long, ("a",)), (other, ("a",)), (long, ("b",)), (("s", *long), ("a",)))}

@@ -178,16 +178,17 @@ def test_stopped_and_gone_on_with(spark: SparkSession, source: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("times", [2, 4])
-def test_a_stream_that_spark_gave_up_too_soon_is_started_again(
+def test_a_stream_without_a_worker_is_started_again(
     spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    """Up to four times in all: Spark waits 10 seconds for a Python, however busy the machine is."""
+    """Up to four times in all: Spark waits 10 seconds for a Python, however busy the machine is, or it loses one."""
     answers, given_up = streams.Stream.answers, []
 
     def busy(self: streams.Stream, *given: Any) -> Any:
         if len(given_up) < times:
             given_up.append(self.name)
-            raise RuntimeError("Python worker failed to connect back.")
+            said = "Python worker exited unexpectedly (crashed)", "Python worker failed to connect back."
+            raise RuntimeError(said[len(given_up) % 2 - 1])
         return answers(self, *given)
 
     monkeypatch.setattr(streams.Stream, "answers", busy)
@@ -263,7 +264,8 @@ def test_what_goes_wrong_is_said_in_words(
 ) -> None:
     """A file that is none, in the middle of the stream; its name has a secret in it."""
     monkeypatch.setenv("BUCKET_TOKEN", "hunter2")
-    folder = write_batches(tmp_path / "hunter2", [trades(100)])
+    good, more = split(trades(200), 2)
+    folder = write_batches(tmp_path / "hunter2", [good])
     file = pipeline_file(tmp_path, folder, ["best"])
     file.write_text(file.read_text().replace("hunter2", "${BUCKET_TOKEN}"))
     (folder / "9999.parquet").write_bytes(b"this is no Parquet file")
@@ -274,6 +276,10 @@ def test_what_goes_wrong_is_said_in_words(
     assert "\tat " not in message
     assert "hunter2" not in message
     assert len(message) < 2_000
+    # Somebody puts a good file in its place.
+    pq.write_table(more, folder / "9999.parquet")
+    run(spark, file)
+    assert written(tmp_path, "best") == closed(sb.sql(STATEMENTS["best"], trades=trades(200)), START_US + 199 * 250_000)
 
 
 def test_bad_lines_of_files_are_set_aside(spark: SparkSession, tmp_path: Path) -> None:

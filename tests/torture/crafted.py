@@ -53,7 +53,7 @@ def _changed(saved: snapshots.Snapshot, rng: np.random.Generator) -> tuple[snaps
     elif kind == "counters":
         things[name], words = (number := int(rng.choice(NUMBERS[:-1]))), f"= {number}"
     else:
-        things[name], words = _table(things[name], rng)
+        things[name], words = table_crafted(things[name], rng)
     return replace(saved, parts={**saved.parts, of: replace(part, **{kind: things})}), f"{of}.{name} {words}"
 
 
@@ -101,7 +101,7 @@ def _array(array: Any, others: dict[str, Any], rng: np.random.Generator) -> tupl
     return array, f"{'.' + field if field else ''} {way} = {value}"
 
 
-def _table(table: pa.Table, rng: np.random.Generator) -> tuple[pa.Table, str]:
+def table_crafted(table: pa.Table, rng: np.random.Generator) -> tuple[pa.Table, str]:
     way = rng.choice(["fewer", "more", "none", "nulls", "type", "columns", "same"])
     n = table.num_rows
     if way == "fewer":

@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 import skyband as sb
+from torture import journals
 from torture.campaign import Result
 from torture.corpus import MADE, Case, cases
 from torture.crafted import craft, drive
@@ -21,6 +22,7 @@ from torture.processes import environment
 
 PATIENCE_S = 120  # for one snapshot: far more than any takes
 MEMORY = 8 << 30  # bytes of address space: what asks for more has no bounds
+SPARK = "in Spark's state, "
 FINE = ("refused", "typed", "went on", "damage refused")
 # Behind a typed error: compiled loops check indices in tests only. Arrow always checks its own (ArrowIndexError).
 UNCHECKED = (" IndexError", " MemoryError")
@@ -52,8 +54,17 @@ def one(seed: int) -> tuple[str, str]:
     state, rng = _snapshot(case.name, batches), np.random.default_rng([seed, 1])
     if seed % 10 == 9:
         return _damaged(case, state, rng)
+    if seed % 5 == 3 and case.problem != "joins":  # a job for Spark has another session for these
+        return _in_spark(case, batches, rng)
     crafted, words = craft(state, rng)
     return drive(case, crafted, batches), f"{case.name}: {words}"
+
+
+def _in_spark(case: Case, batches: int, rng: np.random.Generator) -> tuple[str, str]:
+    """The same in the state of a bucket, with a journal."""
+    stored, variable = journals.state(case, batches, cut=bool(rng.random() < 0.5))
+    stored, words = journals.crafted(stored, variable, rng)
+    return f"{SPARK}{journals.drive(case, stored, variable, batches)}", f"{case.name}: {words}"
 
 
 def _damaged(case: Case, state: bytes, rng: np.random.Generator) -> tuple[str, str]:
@@ -106,7 +117,8 @@ def _run_until_it_dies(first: int, count: int, result: Result) -> int:
             number, outcome, words = rest.split("\t", 2)
             done = int(number) + 1
             kind = outcome.partition(":")[0]
-            raw = kind.partition(" after ")[0] not in FINE or kind.endswith(UNCHECKED)
+            plain = kind.removeprefix(SPARK).partition(" after ")[0]
+            raw = plain not in FINE or kind.endswith(UNCHECKED)
             result.note(int(number), kind if not raw else "raw error", f"{words} -> {outcome}" if raw else None)
     finally:
         code = process.wait()

@@ -48,19 +48,25 @@ def split(snapshot: bytes, *, whole_bytes: int = WHOLE_BYTES, page_bytes: int = 
     return PagedSnapshot(root, depth, pages)
 
 
-def join(root: bytes, depth: int, find: Callable[[bytes], bytes | None]) -> tuple[bytes, dict[bytes, bytes]]:
-    """Put a snapshot together; returns it and its pages. `find` returns the page with a digest.
+def join(
+    root: bytes, depth: int, find: Callable[[bytes], bytes | None], *, nbytes: int
+) -> tuple[bytes, dict[bytes, bytes]]:
+    """Put a snapshot of so many bytes together; returns it and its pages. `find` returns the page with a digest.
 
-    Raises if a page is missing or does not have its digest.
+    Raises if a page is missing or does not have its digest, or if there are more bytes: a page that is listed a
+    million times would fill the memory.
     """
     data, pages = bytes(root), {}
-    for _ in range(depth):
+    for level in range(depth, 0, -1):
         if len(data) % DIGEST_BYTES:
             raise SnapshotCorrupt(f"A list of pages of a snapshot has {len(data)} bytes, which are no digests.")
         digests = [data[at : at + DIGEST_BYTES] for at in range(0, len(data), DIGEST_BYTES)]
         for digest in digests:
             if digest not in pages:
                 pages[digest] = _checked(digest, find(digest))
+        most = nbytes if level == 1 else DIGEST_BYTES * nbytes  # a list has at most a digest for each byte
+        if (found := sum(len(pages[digest]) for digest in digests)) > most:
+            raise SnapshotCorrupt(f"The pages of a snapshot have {found:,} bytes; at most {most:,} are right.")
         data = b"".join(map(pages.__getitem__, digests))
     return data, pages
 

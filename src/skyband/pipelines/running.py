@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from skyband.dialect.statement import Statement
-from skyband.engines.spark.failures import gave_up_too_soon, readable
+from skyband.engines.spark.failures import has_no_worker, readable
 from skyband.engines.spark.processor import STATE_NAME
 from skyband.engines.spark.sharing import QUESTION
 from skyband.errors import PipelineFailed, SkybandError
@@ -32,7 +32,7 @@ from skyband.pipelines.tables import TableTarget
 
 _POLL_SECONDS: Final = 0.1
 _PATIENCE_SECONDS: Final = 600  # for the micro-batch that runs when a stop is asked for
-_MOST_STARTS: Final = 4  # of a stream for whose Python Spark did not wait
+_MOST_STARTS: Final = 4  # of a stream whose Python worker was lost, or that Spark did not wait for
 
 
 class Running:
@@ -112,11 +112,11 @@ class Running:
                 yield figures
 
     def _start_again(self) -> bool:
-        """Start streams again that ended because Spark gave up on a Python: they go on from their checkpoints."""
+        """Start streams again that ended because Spark had no Python: they go on from their checkpoints."""
         again = [
             name
             for name, query in self._started.items()
-            if self._starts[name] < _MOST_STARTS and (error := query.exception()) and gave_up_too_soon(error)
+            if self._starts[name] < _MOST_STARTS and (error := query.exception()) and has_no_worker(error)
         ]
         for name in again:
             self._begin(name)

@@ -34,6 +34,24 @@ def test_a_java_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, error: Ex
     assert isinstance(readable(InvalidQuery("k must be at least 1.")), InvalidQuery), "what was said is not changed"
 
 
+def test_a_file_that_cannot_be_read_is_named_without_classes_of_java() -> None:
+    """As py4j reports what foreachBatch could not collect."""
+    said = (
+        "An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: [FAILED_READ_FILE] No.\n\tat x"
+    )
+    assert str(readable(RuntimeError(said))) == "[FAILED_READ_FILE] No."
+    task = "Task 0 in stage 3.0 failed 1 times, most recent failure: Lost task 0.0 in stage 3.0 (TID 6) (host driver): "
+    said = f"Job aborted due to stage failure: {task}java.io.IOException: Mkdirs failed to create file:/answers"
+    assert str(readable(RuntimeError(said))) == "Mkdirs failed to create file:/answers"
+
+
+def test_a_worker_that_is_gone_is_named() -> None:
+    lost = "Job aborted due to stage failure: SparkException: Python worker exited unexpectedly (crashed)\n\tat x"
+    said = str(readable(RuntimeError(lost)))
+    assert "A Python worker of Spark ended: somebody killed it, or the system did for want of memory" in said
+    assert "Nothing is lost" in said
+
+
 def test_a_java_that_runs_is_not_said_to_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     running = process("import time; time.sleep(600)")
     try:

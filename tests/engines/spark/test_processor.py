@@ -22,11 +22,11 @@ from skyband.engines.spark import kept_state
 from skyband.engines.spark.bucket import BucketRunner
 from skyband.engines.spark.bucket_job import TIE
 from skyband.engines.spark.clock import Clock
-from skyband.engines.spark.journal import digest_of
+from skyband.engines.spark.journal import _digest, digest_of, repeat
 from skyband.engines.spark.kept_state import Stored, key_of, packed, unpacked
 from skyband.engines.spark.pages import Tally, page_batch, read_table
 from skyband.engines.spark.processor import PAGES_NAME, STATE_NAME, processor_of
-from skyband.errors import SnapshotCorrupt, SnapshotMismatch
+from skyband.errors import SkybandError, SnapshotCorrupt, SnapshotMismatch
 from skyband.problems.rows.planning import plan, specify
 from skyband.problems.rows.spark import TopKJob
 from skyband.problems.rows.spark_candidates import SCORE
@@ -150,7 +150,7 @@ def stored_in(bucket: TwsTester) -> Stored:
     found = {key: content for (key,), (content,) in bucket.peekMapState(PAGES_NAME, KEY).items()}
     assert stored.root is not None
     whole = {digest: unpacked(page) for digest, page in found.items() if len(digest) == DIGEST_BYTES}
-    _, pages = join(stored.root, stored.depth, whole.get)
+    _, pages = join(stored.root, stored.depth, whole.get, nbytes=stored.snapshot_bytes)
     entries = list(map(key_of, range(stored.entries)))
     assert found.keys() == {*pages, *entries}
     assert sum(len(found[entry]) for entry in entries) == stored.journal_bytes
@@ -245,6 +245,27 @@ def test_a_damaged_journal_is_refused(monkeypatch: pytest.MonkeyPatch, damage: s
     kept_state._kept.clear()
     with pytest.raises(SnapshotCorrupt, match="journal"):
         bucket.test(KEY, [page((5, 1.0, 0))])
+
+
+HOSTILE = {
+    "no list": b"{",
+    "a list of something else": b"[1]",
+    "no name of a call": b'[{"number": 1}]',
+    "a call that nothing can do": b'[{"call": "snapshot", "number": 1, "flags": null, "bytes": 0}]',
+    "a time beyond 64 bits": b'[{"call": "advance", "number": 1e40, "flags": null, "bytes": 0}]',
+    "more rows than there are": b'[{"call": "push", "number": null, "flags": null, "bytes": 99}]',
+    "rows that are none": b'[{"call": "push", "number": null, "flags": null, "bytes": 4}]',
+    "no rows": b'[{"call": "push", "number": null, "flags": null, "bytes": 0}]',
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_a_made_up_journal_raises_no_raw_error(content: bytes) -> None:
+    """Its digests fit: who can write to a checkpoint can compute them."""
+    session = job().open(0, None, external_clock=True)
+    whole = len(content).to_bytes(4, "little") + content + b"rows"
+    with pytest.raises(SkybandError):
+        repeat(session, [_digest(b"", whole) + whole], b"")
 
 
 @pytest.mark.parametrize("data", [b"\x05\0\0\0five?", b"\xff\xff\xff\xff", packed(b"a page")[:-1]])

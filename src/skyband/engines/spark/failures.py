@@ -18,14 +18,17 @@ from skyband.errors import InvalidInput, PipelineFailed, SkybandError
 
 _OURS: Final = re.compile(r"skyband\.errors\.(\w+): (.*?)(?=\n\s*at |\n\nDriver stacktrace|\n===|\Z)", re.DOTALL)
 _CAUSE: Final = re.compile(r"Caused by: ([\w.$]+(?:Exception|Error)): ([^\n]+)")
+_TASK: Final = re.compile(r"Job aborted due to stage failure: .*?most recent failure: Lost task [^:]*: ")
+_CLASSES: Final = re.compile(r"^(?:: )?(?:(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): )*")  # of Java, before a message
 _TOO_BUSY: Final = "Python worker failed to connect back"
+_LOST: Final = "Python worker exited unexpectedly"
 _MOMENT_S: Final = 2
 _NOISE: Final = ("\n=== Streaming Query ===", "\nJVM stacktrace:", "\n\tat ", "\nDriver stacktrace:", "== Plan ==")
 
 
-def gave_up_too_soon(error: BaseException) -> bool:
-    """Did Spark not wait for a Python to start? It waits 10 seconds, whatever the machine is busy with."""
-    return _TOO_BUSY in str(error)
+def has_no_worker(error: BaseException) -> bool:
+    """Did Spark lose a Python worker, or not wait for one? It waits 10 seconds, whatever the machine is busy with."""
+    return _TOO_BUSY in str(error) or _LOST in str(error)
 
 
 def is_java_gone(error: BaseException) -> bool:
@@ -59,7 +62,13 @@ def readable(error: BaseException) -> SkybandError:
             "Spark's Java has ended: somebody killed it, or the system did for want of memory. Nothing is lost: start "
             "the query again, and it goes on from its checkpoint."
         )
-    if gave_up_too_soon(error):
+    if _LOST in text:
+        return PipelineFailed(
+            "A Python worker of Spark ended: somebody killed it, or the system did for want of memory. Nothing is "
+            "lost: start the query again, and it goes on from its checkpoint. If that happens again, let a micro-batch "
+            "have fewer rows (maxFilesPerTrigger, maxOffsetsPerTrigger), or use fewer cores."
+        )
+    if has_no_worker(error):
         return PipelineFailed(
             "A Python worker did not answer Spark within 10 seconds, and Spark waits no longer: the machine is too "
             "busy. Nothing is lost. Start the query again; it continues from its checkpoint."
@@ -70,6 +79,7 @@ def readable(error: BaseException) -> SkybandError:
         text = text.partition(noise)[0]
     first = text.strip().splitlines() or [type(error).__name__]
     said = "\n".join(first[:3]) if isinstance(error, PySparkException) else first[-1]
+    said = _CLASSES.sub("", _TASK.sub("", said))
     if causes and causes[-1][1] not in said:
         said += f"\nBecause of {causes[-1][0].rpartition('.')[2]}: {causes[-1][1]}"
     return kind(said)

@@ -20,7 +20,7 @@ import pyarrow as pa
 from skyband.core.snapshot_pages import DIGEST_BYTES
 from skyband.engines.spark.bucket_job import BucketSession
 from skyband.engines.spark.pages import read_table, write_table
-from skyband.errors import SnapshotCorrupt
+from skyband.errors import SkybandError, SnapshotCorrupt
 
 _LENGTH: Final = 4  # bytes of the number that says how long the list of an entry's calls is
 
@@ -71,11 +71,20 @@ class Recorded:
 
 
 def repeat(session: BucketSession, entries: Iterable[bytes], before: bytes) -> bytes:
-    """Do all of this to a session that is as it was at `before`. Returns the digest of the last entry."""
+    """Do all of this to a session that is as it was at `before`. Returns the digest of the last entry.
+
+    Raises a `SkybandError` whatever is in an entry: who can write to a checkpoint can compute digests, too.
+    """
     for entry in entries:
         before, content = _checked(entry, before)
-        for call in _calls(content):
-            _do(session, call)
+        try:
+            for call in _calls(content):
+                _do(session, call)
+        except SkybandError:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise SnapshotCorrupt(f"An entry of the journal cannot be repeated ({said:.200}).") from error
     return before
 
 
@@ -100,7 +109,12 @@ def _calls(content: bytes) -> Iterable[Call]:
     start = _LENGTH + int.from_bytes(content[:_LENGTH], "little")
     for each in json.loads(content[_LENGTH:start]):
         end = start + each["bytes"]
-        yield Call(each["call"], each["number"], read_table(content[start:end]) if end > start else None, each["flags"])
+        if not start <= end <= len(content):
+            raise SnapshotCorrupt(f"An entry of the journal says that it has {each['bytes']:,} bytes of rows.")
+        table = read_table(content[start:end]) if end > start else None
+        if table is not None:
+            table.validate(full=True)  # Arrow follows offsets that lead out of its arrays
+        yield Call(each["call"], each["number"], table, each["flags"])
         start = end
 
 

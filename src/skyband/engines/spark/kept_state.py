@@ -43,6 +43,10 @@ class Stored(NamedTuple):
     journal: bytes  # the digest of its last entry; empty if there is none
     journal_bytes: int
 
+    @property
+    def snapshot_bytes(self) -> int:
+        return self.nbytes - self.journal_bytes
+
     @classmethod
     def read(cls, columns: Iterable[Any]) -> Stored:
         """From the state, where columns that an earlier version did not have are null."""
@@ -118,7 +122,7 @@ class KeptState:
 
     def write(self, recorded: Recorded) -> Stored:
         """Save the session, and keep it. The result is the caller's to keep."""
-        room = journal_share * (self.stored.nbytes - self.stored.journal_bytes) - self.stored.journal_bytes
+        room = journal_share * self.stored.snapshot_bytes - self.stored.journal_bytes
         if self._has_journal and self.stored.depth and room > 0:
             entry = recorded.entry(self.stored.journal)
             if len(entry) <= room:
@@ -158,7 +162,9 @@ class KeptState:
         known = {} if self._before is None else self._before.pages
         if not known:
             self._read = {bytes(key): bytes(page) for (key,), (page,) in self._state.iterator()}
-        snapshot, self._pages = join(root, depth, lambda digest: known.get(digest) or self._page(digest))
+        snapshot, self._pages = join(
+            *(root, depth, lambda digest: known.get(digest) or self._page(digest)), nbytes=self.stored.snapshot_bytes
+        )
         self._digests = self._split(snapshot).pages.keys()
         return snapshot
 

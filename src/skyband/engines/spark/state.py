@@ -120,7 +120,7 @@ def _state(spark: SparkSession, checkpoint: str, bucket: Bucket) -> _State:
     found = _pages(spark, checkpoint, bucket) if stored.depth else {}
     entries = [found.pop(key_of(number)) for number in range(stored.entries)]
     pages = {digest: unpacked(page) for digest, page in found.items()}
-    return _State(join(stored.root or b"", stored.depth, pages.get)[0], entries)
+    return _State(join(stored.root or b"", stored.depth, pages.get, nbytes=stored.snapshot_bytes)[0], entries)
 
 
 def _tables(spark: SparkSession, checkpoint: str, buckets: list[Bucket]) -> Iterator[pa.Table]:

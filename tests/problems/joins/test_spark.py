@@ -6,10 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from conformance.joins.questions import DATA, JOIN, OPTIONS, PEOPLE, QUESTIONS
-from engines.spark.streams import START_US, lines, read_batches, run_stream, run_to_files, split, trades, write_batches
+from engines.spark.streams import (
+    INSTANTS,
+    START_US,
+    lines,
+    read_batches,
+    run_stream,
+    run_to_files,
+    split,
+    trades,
+    write_batches,
+)
 from pyspark.sql import SparkSession
 
 import skyband as sb
@@ -80,11 +91,44 @@ def test_streams_that_stop_and_go_on_answer_as_tables_do(spark: SparkSession, na
             frames["p"] = PEOPLE
         run_to_files(sb.join_aggregate(frames, **question), tmp_path)
     written = sorted(lines(spark.read.parquet(str(tmp_path / "answers")).toArrow()), key=repr)
-    latest = max(int(table["ts"].cast(pa.int64()).to_numpy().max()) for table in DATA.values())
+    latest = min(int(tables[name]["ts"].cast(pa.int64()).to_numpy().max()) for name in frames if name != "p")
     expected = lines(sb.join_aggregate(tables, **question))
     closed = [line for line in expected if line[0] <= latest - 15_000_000]
     assert written == sorted(closed, key=repr)
     assert len(written) > 5
+
+
+@pytest.mark.parametrize("measured", ["instants", "wall clock", "whole numbers"])
+def test_windows_wait_for_the_slowest_stream(spark: SparkSession, tmp_path: Path, measured: str) -> None:
+    """A micro-batch brings four times as much of one stream as of the other, and both stop in the middle."""
+    count = np.arange(1_600)
+    times = pa.array(count) if measured == "whole numbers" else pa.array(START_US + count * 1_000, INSTANTS)
+    if measured == "wall clock":
+        times = times.cast(pa.timestamp("us"))
+    random, tables = np.random.default_rng(3), {}
+    for name in ("a", "b"):
+        tables[name] = pa.table({"t": times, "k": random.integers(0, 20, 1_600), "v": random.integers(0, 100, 1_600)})
+    size, every = (400, 100) if measured == "whole numbers" else ("400 milliseconds", "100 milliseconds")
+    question: dict[str, Any] = {
+        "inputs": dict.fromkeys(tables, sb.sliding(size, on="t")),
+        "on": "a.k = b.k",
+        "group_by": "a.k",
+        "aggregates": {"n": "COUNT(*)", "total": "SUM(b.v)"},
+        "every": every,
+    }
+    pieces = {"a": split(tables["a"], 4), "b": split(tables["b"], 16)}
+    for half in range(2):
+        for name, parts in pieces.items():
+            middle = len(parts) // 2
+            chosen = parts[:middle] if half == 0 else parts[middle:]
+            write_batches(tmp_path / name, chosen, first=middle * half)
+        frames = {name: read_batches(spark, tmp_path / name) for name in pieces}
+        run_to_files(sb.join_aggregate(frames, **question), tmp_path)
+    latest = 1_599 if measured == "whole numbers" else START_US + 1_599_000
+    closed = [line for line in lines(sb.join_aggregate(tables, **question)) if line[0] <= latest]
+    written = lines(spark.read.parquet(str(tmp_path / "answers")).toArrow())
+    assert sorted(written) == sorted(closed)
+    assert len(closed) > 200
 
 
 def test_rows_are_added_up_before_the_shuffle_and_still_counted(spark: SparkSession, tmp_path: Path) -> None:

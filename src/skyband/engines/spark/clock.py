@@ -64,11 +64,12 @@ class Clock:
 def with_clock(df: DataFrame, job: BucketJob, lateness: int, on: str | None = None) -> tuple[DataFrame, Clock]:
     """`df` with a watermark for the window's column: the user's own, or one that waits for `lateness` ticks.
 
-    `on` is what `df` calls that column, if not as the job does.
+    `on` is what `df` calls that column, if not as the job does. If `df` unites inputs that each have such a watermark,
+    it stays: Spark's then is that of the slowest input.
     """
     on = on or str(job.window.on)
     marked = watermarked(df)
-    if marked and marked != [on]:
+    if marked not in ([], [on], [CLOCK]):
         raise InvalidQuery(
             f"The stream has a watermark on {', '.join(map(repr, marked))}, but the window measures {on!r}, and Spark "
             "allows one watermark. Measure the window on that column, or leave the watermark to lateness=."
@@ -85,6 +86,8 @@ def with_clock(df: DataFrame, job: BucketJob, lateness: int, on: str | None = No
         ticks, step, waits = ticks - sf.lit(lateness), every, 0
     else:
         step, waits = max(lateness, 1), min(lateness, 1)
+    if marked == [CLOCK]:
+        return df, Clock(step, _SHIFT_MS)
     steps = sf.call_function("div", ticks - sf.pmod(ticks, sf.lit(step)), sf.lit(step)) if step > 1 else ticks
     words = _TOO_FAR.format(on=str(job.window.on), step=step, most=_MOST_STEPS)
     far = sf.raise_error(sf.concat(sf.lit(words), quoted(on).cast("string")))

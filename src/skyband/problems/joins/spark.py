@@ -29,6 +29,7 @@ from skyband.core.query import replace_unchecked
 from skyband.engines.spark.arrow_types import as_spark
 from skyband.engines.spark.bucket_job import (
     BUCKET,
+    CLOCK,
     PREFIX,
     BucketJob,
     arrow_schema,
@@ -37,6 +38,7 @@ from skyband.engines.spark.bucket_job import (
     quoted,
     tie,
 )
+from skyband.engines.spark.clock import with_clock
 from skyband.engines.spark.gathering import Gatherer
 from skyband.engines.spark.plan import run
 from skyband.engines.spark.projection import WEIGHT, InputProjection, Merge
@@ -128,6 +130,17 @@ class Resolved:
             merged_type=self.merged_type,
         )
 
+    def united(self) -> DataFrame:
+        """The rows of all streams as one. Each stream has its own watermark, so windows wait for the slowest."""
+        parts, on = [], {source.name: source.on for source in self.bound.inputs}
+        for name, df in self.streams.items():
+            columns = [column.alias(called) for called, column in self.tagged[name].items()]
+            if df.isStreaming and self.job.by_pane:
+                df, _ = with_clock(df, self.job, self.job.ticks.lateness, on[name])
+                columns += [quoted(CLOCK)] if CLOCK in df.columns else []
+            parts.append(df.select(*columns))
+        return reduce(DataFrame.unionByName, parts)
+
     def of_panes(self, buckets: int) -> DataFrame:
         """The rows that buckets take if Spark merges them."""
         rows = {name: df.where(self.tagged[name][KEEP]) for name, df in self.streams.items()}
@@ -144,13 +157,7 @@ def join_aggregate(data: Mapping[str, Any], query: JoinAggregate) -> DataFrame:
     if join.job.panes is not None:
         some, projected = next(iter(join.streams)), join.projection({KEEP: sf.lit(True)})
         return projected.merged(run(join.streams[some], join.job, lambda _, buckets: join.of_panes(buckets)))
-    union = reduce(
-        DataFrame.unionByName,
-        (
-            df.select(*(column.alias(called) for called, column in join.tagged[name].items()))
-            for name, df in join.streams.items()
-        ),
-    )
+    union = join.united()
     in_order = None if join.job.in_any_order else tie(union.select(*map(quoted, join.job.plain_names)))
     projected = join.projection({called: quoted(called) for called in union.columns}, in_order)
     return projected.merged(run(union, projected.job, projected.rows))

@@ -227,6 +227,13 @@ SELECT seq, ts + INTERVAL 10 MINUTES AS later FROM trades [WINDOW 20 EVERY 5 ON 
 
 SELECT seq, LOWER(symbol) || '-' || SUBSTRING(venue, 1, 1) AS name FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol NOT LIKE '%A%' AND LENGTH(venue) = 1 ORDER BY price DESC LIMIT 2
 
+-- Days. DATEDIFF(a, b) counts them from b to a.
+SELECT seq, CAST(ts AS DATE) + INTERVAL 3 DAYS AS due, DATE_ADD(ts, seq) AS later, DATEDIFF(DATE_SUB(ts, 1), '2027-01-01') AS days FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(ts AS DATE) - INTERVAL 1 WEEK < '2026-03-01' ORDER BY price DESC LIMIT 2
+
+SELECT DATEDIFF(DATE_ADD(ts, seq), ts) % 3 AS day, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY DATEDIFF(DATE_ADD(ts, seq), ts) % 3 ORDER BY MAX(DATEDIFF(DATE_ADD(ts, seq), '2026-03-01')) DESC LIMIT 2
+
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND DATEDIFF(DATE_ADD(b.ts, b.seq), DATE_ADD(a.ts, a.seq)) BETWEEN 2 AND 4 ORDER BY |a.price - b.price| LIMIT 2 WINDOW [20 EVERY 5 ON t]
+
 -- Decimals are exact. A value that does not fit is null.
 SELECT seq, CAST(0.908 * seq AS DECIMAL(9, 2)) AS euros FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(seq AS DECIMAL(9, 1)) <> 3.5 ORDER BY CAST(seq % 7 AS DECIMAL(6, 2)) * 0.05 DESC LIMIT 2
 

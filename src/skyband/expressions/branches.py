@@ -18,7 +18,7 @@ ON_NUMBERS: Final = (
     *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.Neg),
     *(exp.Abs, exp.Sign, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Floor, exp.Ceil, exp.Sin, exp.Cos, exp.Tan, exp.Atan2),
 )
-_NUMBERS: Final[tuple[type[exp.Expr], ...]] = (*ON_NUMBERS, exp.Length, exp.Extract, *AS_PARTS)
+_NUMBERS: Final[tuple[type[exp.Expr], ...]] = (*ON_NUMBERS, exp.Length, exp.Extract, exp.DateDiff, *AS_PARTS)
 _TRUTHS: Final = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean)
 _BRANCHING: Final = (exp.Case, exp.If, exp.Coalesce, exp.Greatest, exp.Least)
 _COMPARED: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Nullif)

@@ -15,9 +15,19 @@ import polars as pl
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
-from skyband.expressions.function_spec import FUNCTION, RowFunction, quoted
-from skyband.expressions.grammar import is_to_decimal
-from skyband.expressions.time_functions import AS_PARTS, in_utc, moment_text, of_time, to_date, to_moment, without_zone
+from skyband.expressions.days import in_days
+from skyband.expressions.function_spec import FUNCTION, RowFunction, quoted, said
+from skyband.expressions.grammar import DateSub, is_to_decimal
+from skyband.expressions.time_functions import (
+    AS_PARTS,
+    in_utc,
+    moment_text,
+    of_days,
+    of_time,
+    to_date,
+    to_moment,
+    without_zone,
+)
 from skyband.expressions.times import time_of
 
 MOST_DECIMAL_DIGITS: Final = 28  # that are computed with: Spark multiplies no more of them by a power of ten
@@ -31,6 +41,8 @@ READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
     **dict.fromkeys((*AS_PARTS, exp.TsOrDsToDate, exp.TimeStrToTime, exp.Reverse), frozenset({"this", "safe"})),
     exp.Extract: frozenset({"this", "expression"}),
     exp.TimestampTrunc: frozenset({"this", "unit"}),
+    **dict.fromkeys((exp.TsOrDsAdd, DateSub, exp.DateDiff), frozenset({"this", "expression"})),
+    exp.DateFromUnixDate: frozenset({"this"}),
     exp.TimeToStr: frozenset({"this", "format"}),
     exp.Replace: frozenset({"this", "expression", "replacement"}),
     **dict.fromkeys((exp.Left, exp.Right, exp.Contains, exp.EndsWith), frozenset({"this", "expression"})),
@@ -65,7 +77,7 @@ def plain_function(node: exp.Expr) -> exp.Expr:
             return exp.Cast(this=node.this.copy(), to=exp.DataType.build("DATE"))
         case exp.TimeStrToTime():
             return node.this
-    return node
+    return in_days(node)
 
 
 def digits_kept(node: exp.Round) -> int:
@@ -108,10 +120,10 @@ def mark_function(node: exp.Expr, category: str, scale: int) -> RowFunction | No
     many digits it has behind the point, if it is a decimal."""
     if (known := function_of(node)) is not None:
         return known
-    for read in (partial(_to_decimal, scale=scale), partial(_cast, scale=scale), of_time, _of_text):
+    for read in (partial(_to_decimal, scale=scale), partial(_cast, scale=scale), of_time, of_days, _of_text):
         if (found := read(node, category)) is not None:
             if isinstance(found, str):
-                raise InvalidExpression(f"{node.sql('spark')!r}: {found}.")
+                raise InvalidExpression(f"{said(node)!r}: {found}.")
             node.meta[FUNCTION] = found
             return found
     return None

@@ -56,6 +56,7 @@ ROWS = pa.table(
         "x": NUMBERS,
         "d": pa.array([None if one is None else Decimal(one) for one in DECIMALS], pa.decimal128(9, 3)),
         "b": [True, False, None] * 4,
+        "word": ["true", "F", None, "y", "No", "1", "0", "maybe", "", "TRUE", "t", "2"],
         "ts": pa.array(TIMES, pa.timestamp("us")),
         "tz": pa.array(TIMES, pa.timestamp("us", "UTC")),
         "early": [None if k == 4 else date(1969, 11, 1) + timedelta(days=13 * k) for k in range(12)],
@@ -86,6 +87,10 @@ CAST(REPLACE(CAST(day AS STRING), '-', '') AS INT) | ABS(ROUND(x)) | FLOOR(x) | 
 CAST(x > 1 AS INT) + CAST(s = 'Xy' AS INT) | LEFT(s, 1) IN ('X', ' ', '1')
 EXTRACT(HOUR FROM ts) BETWEEN 9 AND 17 | IF(NULL, 1, 2) | CASE WHEN NULL THEN 1 ELSE 2 END
 ts + INTERVAL 1500 MILLISECONDS | ts - INTERVAL 400 DAYS <= day | ts - INTERVAL 7 MICROSECONDS > '2026-03-02'
+CAST(i AS BOOLEAN) | CAST(x AS BOOLEAN) | CAST(b AS BOOLEAN) | CAST(d AS BOOLEAN) | CAST(i % 2 AS BOOLEAN) AND b
+NOT CAST(LENGTH(s) AS BOOLEAN) | CASE WHEN CAST(i % 2 AS BOOLEAN) THEN 1 ELSE 0 END | COALESCE(CAST(i AS BOOLEAN), b)
+CAST(CAST(i AS BOOLEAN) AS INT) | CAST(x > 1 AS BOOLEAN) = b | CAST(word AS BOOLEAN)
+CAST('yes' AS BOOLEAN) = b | CAST(i AS BOOLEAN) IS NOT TRUE | CAST(CAST(d AS BOOLEAN) AS STRING)
 ts > day | COALESCE(ts, day) | CAST(i AS BIGINT)
 """
 OTHERWISE = {
@@ -212,6 +217,21 @@ def test_casts_to_timestamp_are_those_of_spark_in_utc(spark: Any) -> None:
         assert [_plain(one) for one in ours.column(i).to_pylist()] == found(text), text
 
 
+BLANK = pa.table({"s": [" true ", "\tNO\n", "\u00a0yes", "\x00y\x7f", "ye\u017f", "- 1", "on", "1.0"]})
+
+
+def test_a_boolean_is_read_from_a_string_without_blanks_around_it() -> None:
+    value = expressions.bind_value("CAST(s AS BOOLEAN)", BLANK.schema)
+    assert value.values(BLANK.to_batches()[0]).to_pylist() == [True, False, None, True, *[None] * 4]
+
+
+@pytest.mark.spark
+def test_so_it_is_on_spark(spark: Any) -> None:
+    df = spark.createDataFrame(BLANK)
+    answer = df.selectExpr(value_in_spark("CAST(s AS BOOLEAN)", schema_of(df))).toArrow()
+    assert answer.column(0).to_pylist() == [True, False, None, True, *[None] * 4]
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -261,6 +281,10 @@ def test_gives_the_same_on_spark_in_any_zone(spark: Any) -> None:
         ("CAST(i AS BINARY)", "CAST is to STRING, BIGINT"),
         ("EXTRACT(DOW FROM ts)", "possible parts: YEAR"),
         ("HOUR(day)", "possible parts: YEAR, QUARTER, MONTH, WEEK, DAY, DOY"),
+        ("CAST(ts AS BOOLEAN)", "a time is neither true nor false"),
+        ("CAST(day - early AS BOOLEAN)", "a time is neither true nor false"),
+        ("CAST(i AS BOOLEAN) + 1", "is not a number"),
+        ("CAST(i AS BOOLEAN) = 1", "different types"),
         ("HOUR(s)", "this is of a time"),
         ("day + INTERVAL 3 HOURS", "a date moves by whole days"),
         ("day + INTERVAL 24 HOURS", "a date moves by whole days"),

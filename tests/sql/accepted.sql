@@ -234,6 +234,9 @@ SELECT DATEDIFF(DATE_ADD(ts, seq), ts) % 3 AS day, COUNT(*) AS n FROM trades [WI
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND DATEDIFF(DATE_ADD(b.ts, b.seq), DATE_ADD(a.ts, a.seq)) BETWEEN 2 AND 4 ORDER BY |a.price - b.price| LIMIT 2 WINDOW [20 EVERY 5 ON t]
 
+-- A number other than 0 is true, and so are 't', 'true', 'y', 'yes' and '1'.
+SELECT seq, CAST(seq % 3 AS BOOLEAN) AS is_left, CAST(venue = 'x' AS INT) AS at_x FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(volume % 2 AS BOOLEAN) AND CAST(REPLACE(venue, 'x', 'Yes') AS BOOLEAN) ORDER BY price DESC LIMIT 2
+
 -- Decimals are exact. A value that does not fit is null.
 SELECT seq, CAST(0.908 * seq AS DECIMAL(9, 2)) AS euros FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(seq AS DECIMAL(9, 1)) <> 3.5 ORDER BY CAST(seq % 7 AS DECIMAL(6, 2)) * 0.05 DESC LIMIT 2
 

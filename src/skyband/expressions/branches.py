@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
+from skyband.expressions.grammar import is_to_truth
 from skyband.expressions.row_functions import GIVES_TEXT
 from skyband.expressions.time_functions import AS_PARTS
 from skyband.expressions.times import time_of
@@ -100,6 +101,8 @@ def _kind(node: exp.Expr, types: Types) -> str | None:
             return "text"
         case exp.Cast() if node.to.is_type(*exp.DataType.NUMERIC_TYPES):
             return "a number"
+    if is_to_truth(node):
+        return _TRUTH
     if isinstance(node, exp.Nullif):
         return _kind(node.this.unnest(), types)
     if isinstance(node, _BRANCHING):

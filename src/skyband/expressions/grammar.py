@@ -316,6 +316,11 @@ def is_to_decimal(node: exp.Expr) -> bool:
     return isinstance(node, exp.Cast) and bool(node.to.is_type("decimal"))
 
 
+def is_to_truth(node: exp.Expr) -> bool:
+    """Is this CAST(x AS BOOLEAN)?"""
+    return isinstance(node, exp.Cast) and bool(node.to.is_type("boolean"))
+
+
 def is_to_double(node: exp.Expr) -> bool:
     """Is this CAST(x AS DOUBLE)? What else is written so is a time."""
     return isinstance(node, exp.Cast) and bool(node.to.is_type("double", "float"))

@@ -34,6 +34,9 @@ MOST_DECIMAL_DIGITS: Final = 28  # that are computed with: Spark multiplies no m
 _BITS: Final = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _WHOLE: Final = r"^\s*[+-]?[0-9]{1,18}\s*$"
 _NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+_TRUE: Final = ("t", "true", "y", "yes", "1")
+_FALSE: Final = ("f", "false", "n", "no", "0")
+_BLANKS: Final = "".join(map(chr, (*range(33), 127)))  # which Spark takes off a string before it reads it
 _SAFE_PATTERN: Final = re.compile(r"(?:[^\\$]|\\[^\w\s])*")
 
 
@@ -157,11 +160,30 @@ def _cast(node: exp.Expr, category: str, scale: int) -> RowFunction | str | None
         return to_date(node, category)
     if target in ("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "TIMESTAMPLTZ"):
         return to_moment(node, category)
+    if target == "BOOLEAN":
+        return _to_truth(category)
     if target in ("DOUBLE", "FLOAT"):
         return (
             "a time is not a number; EXTRACT returns its parts" if category in ("timestamp", "date", "span") else None
         )
-    return "CAST is to STRING, BIGINT, INT, SMALLINT, TINYINT, DOUBLE, DECIMAL(p, s), DATE or TIMESTAMP"
+    return "CAST is to STRING, BIGINT, INT, SMALLINT, TINYINT, DOUBLE, DECIMAL(p, s), BOOLEAN, DATE or TIMESTAMP"
+
+
+def _to_truth(category: str) -> RowFunction | str:
+    """As Spark has it: a number other than 0 is true, and of strings those of `_TRUE`, in any case."""
+
+    def read(x: pl.Expr) -> pl.Expr:
+        word = x.str.strip_chars(_BLANKS).str.to_lowercase()
+        return pl.when(word.is_in(_TRUE)).then(True).when(word.is_in(_FALSE)).then(False)
+
+    match category:
+        case "whole" | "decimal" | "float":
+            return RowFunction("truth", lambda x: x != 0, lambda x: f"({x} <> 0)")
+        case "truth":
+            return RowFunction("truth", lambda x: x, lambda x: x)
+        case "text":
+            return RowFunction("truth", read, lambda x: f"TRY_CAST({x} AS BOOLEAN)")
+    return "a time is neither true nor false; compare it with another one"
 
 
 def _to_decimal(node: exp.Expr, category: str, scale: int) -> RowFunction | str | None:

@@ -247,6 +247,11 @@ SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE (volume > 5) IS NOT TRUE O
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume IS DISTINCT FROM 7 ORDER BY price DESC LIMIT 2
 
+-- The name of an input may follow its window.
+SELECT a.seq FROM trades [WINDOW 20 EVERY 5 ON t] AS a WHERE a.volume > 3 ORDER BY a.price DESC LIMIT 2
+
+SELECT a.sellerID, COUNT(*) AS n FROM auction [WINDOW 1 HOUR EVERY 30 MINUTES] a, bid [WINDOW 1 HOUR] b WHERE a.auctionID = b.auctionID GROUP BY a.sellerID
+
 -- Names of inputs, and columns with their input in front.
 SELECT t.seq, t.symbol FROM trades AS t [WINDOW 20 EVERY 5 ON t] WHERE t.volume > 5 ORDER BY t.price DESC LIMIT 2
 

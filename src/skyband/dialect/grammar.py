@@ -147,6 +147,11 @@ class SkybandSql(Spark):
             self._advance(2)
             window = self._parse_stream_window()
             self._match_r_bracket()
+            alias = self._parse_table_alias(alias_tokens=self.TABLE_ALIAS_TOKENS)
+            if alias is not None and table is not None:
+                if table.args.get("alias"):
+                    self.raise_error(f"This input is called {table.alias!r} already", token=self._prev)
+                table.set("alias", alias)
             return self.expression(Stream(this=table, window=window))
 
         def _parse_table_function(self) -> TableFunction | None:

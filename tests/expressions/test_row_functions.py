@@ -146,6 +146,9 @@ OTHERWISE = {
     "DATEDIFF(tz, day)": "DATE_DIFF('day', day, ts)",
     "DATEDIFF('1969-12-31', early)": "DATE_DIFF('day', early, DATE '1969-12-31')",
     "DATEDIFF(s, day)": "DATE_DIFF('day', day, CASE WHEN LENGTH(s) = 10 THEN TRY_CAST(s AS DATE) END)",
+    "DATE_TRUNC('month', day)": "CAST(DATE_TRUNC('month', day) AS TIMESTAMP)",
+    "CAST(DATE_TRUNC('week', early) AS DATE)": "CAST(DATE_TRUNC('week', early) AS DATE)",
+    "DATE_TRUNC('year', early + INTERVAL 3 DAYS) < ts": "DATE_TRUNC('year', early + 3) < ts",
     "DATE_FROM_UNIX_DATE(i % 1000)": "DATE '1970-01-01' + CAST(i % 1000 AS INT)",
     "CONCAT(s, '-', CAST(i AS STRING))": "s || '-' || CAST(i AS STRING)",
 }
@@ -296,7 +299,7 @@ def test_gives_the_same_on_spark_in_any_zone(spark: Any) -> None:
         ("DATEDIFF(x, day)", r"'DATEDIFF\(x, day\)': this is of dates"),
         ("DATEDIFF(day, '2024-02-30')", "is not a time"),
         ("DATEDIFF(HOUR, day, ts)", "cannot be part of an expression"),
-        ("DATE_TRUNC('decade', ts)", "DATE_TRUNC takes a timestamp"),
+        ("DATE_TRUNC('decade', ts)", "DATE_TRUNC takes a time and one of SECOND"),
         ("DATE_FORMAT(ts, 'E')", "a format may contain yyyy"),
         ("LEFT(i, 2)", "takes a string"),
         ("LEFT(s, i)", "the number of characters"),

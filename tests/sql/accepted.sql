@@ -230,6 +230,8 @@ SELECT seq, LOWER(symbol) || '-' || SUBSTRING(venue, 1, 1) AS name FROM trades [
 -- Days. DATEDIFF(a, b) counts them from b to a.
 SELECT seq, CAST(ts AS DATE) + INTERVAL 3 DAYS AS due, DATE_ADD(ts, seq) AS later, DATEDIFF(DATE_SUB(ts, 1), '2027-01-01') AS days FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(ts AS DATE) - INTERVAL 1 WEEK < '2026-03-01' ORDER BY price DESC LIMIT 2
 
+SELECT seq, DATE_TRUNC('month', DATE_ADD(ts, seq)) AS month FROM trades [WINDOW 20 EVERY 5 ON t] WHERE DATE_TRUNC('week', CAST(ts AS DATE)) < ts ORDER BY price DESC LIMIT 2
+
 SELECT DATEDIFF(DATE_ADD(ts, seq), ts) % 3 AS day, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY DATEDIFF(DATE_ADD(ts, seq), ts) % 3 ORDER BY MAX(DATEDIFF(DATE_ADD(ts, seq), '2026-03-01')) DESC LIMIT 2
 
 SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND DATEDIFF(DATE_ADD(b.ts, b.seq), DATE_ADD(a.ts, a.seq)) BETWEEN 2 AND 4 ORDER BY |a.price - b.price| LIMIT 2 WINDOW [20 EVERY 5 ON t]

@@ -176,7 +176,7 @@ def _truncated(node: exp.TimestampTrunc, category: str, kind: pa.DataType) -> Ro
     if (found := _BINS.fullmatch(unit)) is not None:
         return _binned(found, category, kind)
     if category != "timestamp" or unit not in _UNITS:
-        return f"DATE_TRUNC takes a timestamp and one of {', '.join(_UNITS)}"
+        return f"DATE_TRUNC takes a time and one of {', '.join(_UNITS)}"
     step, micros = _UNITS[unit]
 
     def truncate(x: pl.Expr) -> pl.Expr:

@@ -52,6 +52,10 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
             else:
                 node.meta[_TYPE] = kind
         elif isinstance(node, exp.TimestampTrunc) and (kind := time_of(node.this.unnest())) is not None:
+            if pa.types.is_date(kind):
+                kind = pa.timestamp("us", stamp.tz)
+                node.set("this", exp.Cast(this=node.this.copy(), to=exp.DataType.build("TIMESTAMP")))
+                node.this.meta[_TYPE] = kind
             node.meta[_TYPE] = kind
         elif isinstance(node, exp.DateFromUnixDate):
             node.meta[_TYPE] = pa.date32()

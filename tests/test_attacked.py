@@ -105,6 +105,40 @@ def test_one_row_far_ahead_closes_a_million_windows_and_no_more(restarted: bool)
     assert many.num_rows == 100, "of a window that ends, few windows hold a row"
 
 
+FINE = sb.sliding(10**12, every=1, on="t")
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(
+    "query",
+    [
+        sb.TopK(k=1, by="i", window=FINE),
+        sb.TopK(k=1, by="i", window=FINE, emit="changes"),
+        sb.TopKPairs(k=1, by="a.i - b.i", window=FINE),
+    ],
+    ids=["rows", "changes", "pairs"],
+)
+def test_the_end_closes_a_million_windows_and_no_more(query: Any, restarted: bool) -> None:
+    rows = pa.table({"t": [0, 1, 2], "i": [1, 2, 3]})
+    session = query.open(rows.schema)
+    session.push(rows)
+    if restarted:
+        session = query.open(rows.schema, session.snapshot())
+    with pytest.raises(sb.InvalidInput, match=r"Each row is in 1,000,000,000,000 windows\. The end .* 1,000,000\."):
+        session.finish()
+    assert session.advance(5).num_rows, "it goes on"
+
+
+def test_so_does_the_end_of_a_table_in_groups() -> None:
+    with pytest.raises(sb.InvalidInput, match=r"The end of the input would close 1,000,000,000,000 of them"):
+        sb.join_aggregate(EXACT, window=FINE, aggregates={"n": "COUNT(*)"})
+
+
+def test_a_row_may_be_in_a_million_windows() -> None:
+    most = sb.sliding(10**6, every=1, on="t")
+    assert sb.top_k(pa.table({"t": [7], "i": [1]}), k=1, by="i", window=most).num_rows == 10**6
+
+
 @pytest.mark.parametrize("questions", [None, 7])
 def test_questions_are_a_list(questions: Any) -> None:
     session = sb.TopK(k=1, by="i", window=ONE).open(EXACT.schema)

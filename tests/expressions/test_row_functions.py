@@ -56,8 +56,10 @@ ROWS = pa.table(
         "x": NUMBERS,
         "d": pa.array([None if one is None else Decimal(one) for one in DECIMALS], pa.decimal128(9, 3)),
         "b": [True, False, None] * 4,
+        "word": ["true", "F", None, "y", "No", "1", "0", "maybe", "", "TRUE", "t", "2"],
         "ts": pa.array(TIMES, pa.timestamp("us")),
         "tz": pa.array(TIMES, pa.timestamp("us", "UTC")),
+        "early": [None if k == 4 else date(1969, 11, 1) + timedelta(days=13 * k) for k in range(12)],
         "day": [date(2025, 1, 1) + timedelta(days=40 * k) for k in range(12)],
     }
 )
@@ -85,6 +87,10 @@ CAST(REPLACE(CAST(day AS STRING), '-', '') AS INT) | ABS(ROUND(x)) | FLOOR(x) | 
 CAST(x > 1 AS INT) + CAST(s = 'Xy' AS INT) | LEFT(s, 1) IN ('X', ' ', '1')
 EXTRACT(HOUR FROM ts) BETWEEN 9 AND 17 | IF(NULL, 1, 2) | CASE WHEN NULL THEN 1 ELSE 2 END
 ts + INTERVAL 1500 MILLISECONDS | ts - INTERVAL 400 DAYS <= day | ts - INTERVAL 7 MICROSECONDS > '2026-03-02'
+CAST(i AS BOOLEAN) | CAST(x AS BOOLEAN) | CAST(b AS BOOLEAN) | CAST(d AS BOOLEAN) | CAST(i % 2 AS BOOLEAN) AND b
+NOT CAST(LENGTH(s) AS BOOLEAN) | CASE WHEN CAST(i % 2 AS BOOLEAN) THEN 1 ELSE 0 END | COALESCE(CAST(i AS BOOLEAN), b)
+CAST(CAST(i AS BOOLEAN) AS INT) | CAST(x > 1 AS BOOLEAN) = b | CAST(word AS BOOLEAN)
+CAST('yes' AS BOOLEAN) = b | CAST(i AS BOOLEAN) IS NOT TRUE | CAST(CAST(d AS BOOLEAN) AS STRING)
 ts > day | COALESCE(ts, day) | CAST(i AS BIGINT)
 """
 OTHERWISE = {
@@ -123,6 +129,27 @@ OTHERWISE = {
     "TO_CHAR(tz, 'YYYY/MM/DD HH24:MI:SS')": "strftime(ts, '%Y/%m/%d %H:%M:%S')",
     "DATE_FORMAT(day, 'yyyy-MM')": "strftime(day, '%Y-%m')",
     "ENDSWITH(s, 'y')": "ends_with(s, 'y')",
+    **{text: f"CAST({text} AS DATE)" for text in ("early + INTERVAL 3 DAYS", "INTERVAL 2 DAYS + day")},
+    "early - INTERVAL 1 WEEK + INTERVAL 1 DAY": "early - 6",
+    "COALESCE(early - INTERVAL 7 DAYS, day)": "COALESCE(early - 7, day)",
+    "early + INTERVAL 3 DAYS < ts": "early + 3 < ts",
+    "YEAR(early - INTERVAL 400 DAYS)": "YEAR(early - 400)",
+    "CAST(DATE_SUB(early, 1) AS STRING)": "CAST(early - 1 AS STRING)",
+    "DATE_ADD(early, i)": "CASE WHEN ABS(i) < 10000000 THEN early + CAST(i % 10000000 AS INT) END",
+    "DATE_ADD(early, i) - early < INTERVAL 1 WEEK": "CASE WHEN ABS(i) < 1e7 AND early IS NOT NULL THEN i < 7 END",
+    "DATE_SUB(ts, i % 5)": "CAST(ts AS DATE) - CAST(i % 5 AS INT)",
+    "DATE_ADD(tz, 2)": "CAST(ts AS DATE) + 2",
+    "DATE_SUB('2024-03-01', i % 9)": "DATE '2024-03-01' - CAST(i % 9 AS INT)",
+    "DATE_ADD(day, INTERVAL 3 DAYS)": "day + 3",
+    "DATEDIFF(day, early)": "DATE_DIFF('day', early, day)",
+    "DATEDIFF(ts, early) * 2": "DATE_DIFF('day', early, ts) * 2",
+    "DATEDIFF(tz, day)": "DATE_DIFF('day', day, ts)",
+    "DATEDIFF('1969-12-31', early)": "DATE_DIFF('day', early, DATE '1969-12-31')",
+    "DATEDIFF(s, day)": "DATE_DIFF('day', day, CASE WHEN LENGTH(s) = 10 THEN TRY_CAST(s AS DATE) END)",
+    "DATE_TRUNC('month', day)": "CAST(DATE_TRUNC('month', day) AS TIMESTAMP)",
+    "CAST(DATE_TRUNC('week', early) AS DATE)": "CAST(DATE_TRUNC('week', early) AS DATE)",
+    "DATE_TRUNC('year', early + INTERVAL 3 DAYS) < ts": "DATE_TRUNC('year', early + 3) < ts",
+    "DATE_FROM_UNIX_DATE(i % 1000)": "DATE '1970-01-01' + CAST(i % 1000 AS INT)",
     "CONCAT(s, '-', CAST(i AS STRING))": "s || '-' || CAST(i AS STRING)",
 }
 ALL = {text.strip(): text.strip() for line in SAME.strip().splitlines() for text in line.split(" | ")} | OTHERWISE
@@ -193,6 +220,21 @@ def test_casts_to_timestamp_are_those_of_spark_in_utc(spark: Any) -> None:
         assert [_plain(one) for one in ours.column(i).to_pylist()] == found(text), text
 
 
+BLANK = pa.table({"s": [" true ", "\tNO\n", "\u00a0yes", "\x00y\x7f", "ye\u017f", "- 1", "on", "1.0"]})
+
+
+def test_a_boolean_is_read_from_a_string_without_blanks_around_it() -> None:
+    value = expressions.bind_value("CAST(s AS BOOLEAN)", BLANK.schema)
+    assert value.values(BLANK.to_batches()[0]).to_pylist() == [True, False, None, True, *[None] * 4]
+
+
+@pytest.mark.spark
+def test_so_it_is_on_spark(spark: Any) -> None:
+    df = spark.createDataFrame(BLANK)
+    answer = df.selectExpr(value_in_spark("CAST(s AS BOOLEAN)", schema_of(df))).toArrow()
+    assert answer.column(0).to_pylist() == [True, False, None, True, *[None] * 4]
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -242,8 +284,22 @@ def test_gives_the_same_on_spark_in_any_zone(spark: Any) -> None:
         ("CAST(i AS BINARY)", "CAST is to STRING, BIGINT"),
         ("EXTRACT(DOW FROM ts)", "possible parts: YEAR"),
         ("HOUR(day)", "possible parts: YEAR, QUARTER, MONTH, WEEK, DAY, DOY"),
+        ("CAST(ts AS BOOLEAN)", "a time is neither true nor false"),
+        ("CAST(day - early AS BOOLEAN)", "a time is neither true nor false"),
+        ("CAST(i AS BOOLEAN) + 1", "is not a number"),
+        ("CAST(i AS BOOLEAN) = 1", "different types"),
         ("HOUR(s)", "this is of a time"),
-        ("DATE_TRUNC('decade', ts)", "DATE_TRUNC takes a timestamp"),
+        ("day + INTERVAL 3 HOURS", "a date moves by whole days"),
+        ("day + INTERVAL 24 HOURS", "a date moves by whole days"),
+        ("INTERVAL 3 DAYS - day", "adds something other than a duration"),
+        ("day + 3", r"Possible: .* DATE_ADD\(d, n\)"),
+        ("DATE_ADD(day, 1.5)", r"'DATE_ADD\(day, 1.5\)': the number of days must be a whole number"),
+        ("DATE_ADD(day, s)", "'s' in .* is not a number"),
+        ("DATE_ADD(i, 1)", r"'DATE_ADD\(i, 1\)': this is of dates"),
+        ("DATEDIFF(x, day)", r"'DATEDIFF\(x, day\)': this is of dates"),
+        ("DATEDIFF(day, '2024-02-30')", "is not a time"),
+        ("DATEDIFF(HOUR, day, ts)", "cannot be part of an expression"),
+        ("DATE_TRUNC('decade', ts)", "DATE_TRUNC takes a time and one of SECOND"),
         ("DATE_FORMAT(ts, 'E')", "a format may contain yyyy"),
         ("LEFT(i, 2)", "takes a string"),
         ("LEFT(s, i)", "the number of characters"),

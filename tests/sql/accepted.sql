@@ -227,6 +227,18 @@ SELECT seq, ts + INTERVAL 10 MINUTES AS later FROM trades [WINDOW 20 EVERY 5 ON 
 
 SELECT seq, LOWER(symbol) || '-' || SUBSTRING(venue, 1, 1) AS name FROM trades [WINDOW 20 EVERY 5 ON t] WHERE symbol NOT LIKE '%A%' AND LENGTH(venue) = 1 ORDER BY price DESC LIMIT 2
 
+-- Days. DATEDIFF(a, b) counts them from b to a.
+SELECT seq, CAST(ts AS DATE) + INTERVAL 3 DAYS AS due, DATE_ADD(ts, seq) AS later, DATEDIFF(DATE_SUB(ts, 1), '2027-01-01') AS days FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(ts AS DATE) - INTERVAL 1 WEEK < '2026-03-01' ORDER BY price DESC LIMIT 2
+
+SELECT seq, DATE_TRUNC('month', DATE_ADD(ts, seq)) AS month FROM trades [WINDOW 20 EVERY 5 ON t] WHERE DATE_TRUNC('week', CAST(ts AS DATE)) < ts ORDER BY price DESC LIMIT 2
+
+SELECT DATEDIFF(DATE_ADD(ts, seq), ts) % 3 AS day, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY DATEDIFF(DATE_ADD(ts, seq), ts) % 3 ORDER BY MAX(DATEDIFF(DATE_ADD(ts, seq), '2026-03-01')) DESC LIMIT 2
+
+SELECT a.seq, b.seq FROM trades a, trades b WHERE a.seq < b.seq AND DATEDIFF(DATE_ADD(b.ts, b.seq), DATE_ADD(a.ts, a.seq)) BETWEEN 2 AND 4 ORDER BY |a.price - b.price| LIMIT 2 WINDOW [20 EVERY 5 ON t]
+
+-- A number other than 0 is true, and so are 't', 'true', 'y', 'yes' and '1'.
+SELECT seq, CAST(seq % 3 AS BOOLEAN) AS is_left, CAST(venue = 'x' AS INT) AS at_x FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(volume % 2 AS BOOLEAN) AND CAST(REPLACE(venue, 'x', 'Yes') AS BOOLEAN) ORDER BY price DESC LIMIT 2
+
 -- Decimals are exact. A value that does not fit is null.
 SELECT seq, CAST(0.908 * seq AS DECIMAL(9, 2)) AS euros FROM trades [WINDOW 20 EVERY 5 ON t] WHERE CAST(seq AS DECIMAL(9, 1)) <> 3.5 ORDER BY CAST(seq % 7 AS DECIMAL(6, 2)) * 0.05 DESC LIMIT 2
 
@@ -236,6 +248,11 @@ SELECT symbol, SUM(CAST(seq * 0.125 AS DECIMAL(9, 2))) AS lots FROM trades [WIND
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE (volume > 5) IS NOT TRUE ORDER BY price DESC LIMIT 2
 
 SELECT seq FROM trades [WINDOW 20 EVERY 5 ON t] WHERE volume IS DISTINCT FROM 7 ORDER BY price DESC LIMIT 2
+
+-- The name of an input may follow its window.
+SELECT a.seq FROM trades [WINDOW 20 EVERY 5 ON t] AS a WHERE a.volume > 3 ORDER BY a.price DESC LIMIT 2
+
+SELECT a.sellerID, COUNT(*) AS n FROM auction [WINDOW 1 HOUR EVERY 30 MINUTES] a, bid [WINDOW 1 HOUR] b WHERE a.auctionID = b.auctionID GROUP BY a.sellerID
 
 -- Names of inputs, and columns with their input in front.
 SELECT t.seq, t.symbol FROM trades AS t [WINDOW 20 EVERY 5 ON t] WHERE t.volume > 5 ORDER BY t.price DESC LIMIT 2

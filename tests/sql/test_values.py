@@ -78,7 +78,7 @@ class Texts:
 
     def condition(self, depth: int) -> str:
         if depth <= 0 or self._chance.random() < 0.15:
-            return self._one_of("b", "c", "i IS NULL", "(x > 1)", "(s = u)", "TRUE", "FALSE")
+            return self._one_of("b", "c", "(i IS NULL)", "(x > 1)", "(s = u)", "TRUE", "FALSE")
         sign, no = self._one_of("=", "<>", "<", "<=", ">", ">="), self._one_of("", "NOT ")
         a, b = self.number(depth - 1), self.number(depth - 1)
         s, t = self.string(depth - 1), self.string(depth - 1)
@@ -87,6 +87,8 @@ class Texts:
         null = self._one_of("", ", NULL")
         return self._one_of(
             *(f"({a} {sign} {b})", f"({a} {sign} {b})", f"({s} {sign} {t})", f"({m} {sign} {k})"),
+            *(f"(d + INTERVAL 2 DAYS {sign} '2026-03-04')", f"(DATE_TRUNC('week', d) {sign} {m})"),
+            f"CAST({a} AS BOOLEAN)",
             *(f"(n {sign} '2026-03-01 00:05:00')", f"(d {sign} '2026-03-02')", f"(d {no}IN ('2026-03-01'{null}))"),
             *(f"({p} AND {q})", f"({p} OR {q})", f"(NOT {p})", f"({p} = {q})", f"({p} <> {q})"),
             *(f"({a} IS {no}NULL)", f"({s} IS {no}NULL)", f"({p} IS {no}NULL)", f"({m} IS {no}NULL)"),

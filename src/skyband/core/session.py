@@ -203,7 +203,13 @@ class Session(SessionCalls):
         Returns
         -------
         A pyarrow Table with the new answers.
+
+        Raises
+        ------
+        InvalidInput
+            The last row is in more than a million windows that are still open.
         """
+        self._times.check_end(self._operator.next_close)
         return self._closed(self._operator.finish)
 
     def _closed(self, close: Callable[[], Any]) -> pa.Table:

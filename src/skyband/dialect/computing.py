@@ -15,6 +15,7 @@ from skyband.dialect.clauses import RANKS
 from skyband.dialect.query_spec import View
 from skyband.dialect.reading import owners_of, row_text
 from skyband.dialect.statement import Input, Statement
+from skyband.expressions.days import in_days
 from skyband.expressions.grammar import READ_IN_ROWS, rewritten
 from skyband.expressions.row_functions import READ as ROW_FUNCTIONS
 
@@ -34,9 +35,22 @@ def with_row_values(statement: Statement, schemas: Schemas, *, filtered: str = "
     """The statement with a column in place of what its clauses compute of one row by a function of rows alone, where an
     expression is over two rows: UPPER(a.symbol), a.ts + INTERVAL 5 MINUTES, a.symbol LIKE 'O%'. `filtered`: an input
     whose own conditions are not over two rows."""
+    statement = _with_days_apart(statement)
     while (tree := _row_value(statement, filtered)) is not None:
         statement, schemas = _with_column(statement, schemas, tree, "An expression over two rows", listed=False)
     return statement, schemas
+
+
+def _with_days_apart(statement: Statement) -> Statement:
+    """The statement with DATEDIFF(b.d, a.d) as the difference of two numbers, each of one row."""
+
+    def put(node: exp.Expr) -> exp.Expr:
+        return in_days(node) if isinstance(node, exp.DateDiff) and len(owners_of(node)) > 1 else node
+
+    if statement.select.find(exp.DateDiff) is None:
+        return statement
+    kept = tuple(rewritten(condition, put) for condition in statement.kept)
+    return replace(statement, select=cast(exp.Select, rewritten(statement.select, put)), kept=kept)
 
 
 def _row_value(statement: Statement, filtered: str) -> exp.Expr | None:

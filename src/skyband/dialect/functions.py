@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from skyband.dialect.statement import Statement
 
 _NO_CALLS = frozenset({"AND", "OR", "CASE"})
-_OTHER_NAMES = (exp.TimeToStr, exp.TimestampTrunc, exp.TsOrDsToDate, exp.TimeStrToTime)  # which sqlglot gives them
-_TIMES = ("DATE_BIN", "DATE_FORMAT", "DATE_TRUNC", "TO_CHAR")
+_OTHER_NAMES = (  # which sqlglot gives them
+    *(exp.TimeToStr, exp.TimestampTrunc, exp.TsOrDsAdd, exp.TsOrDsToDate, exp.TimeStrToTime),
+)
+_TIMES = ("DATE_ADD", "DATE_BIN", "DATE_FORMAT", "DATE_TRUNC", "TO_CHAR")
 
 
 @cache

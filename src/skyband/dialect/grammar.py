@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from skyband.core.emit import MODES
 from skyband.dialect.nodes import TABLE_FUNCTIONS, Continuous, Span, Stream, StreamWindow, TableFunction
-from skyband.expressions.grammar import DOUBLED_QUOTES, date_bin, to_char
+from skyband.expressions.grammar import DOUBLED_QUOTES, TIME_FUNCTIONS
 
 EMITS = [mode.upper() for mode in MODES]
 # To Spark these are names, wherever a value may stand. So is every other word there; those of SELECT itself, such as
@@ -54,7 +54,7 @@ class SkybandSql(Spark):
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {
             word: parse for word, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if word != "ANY"
         }
-        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "TO_CHAR": to_char, "DATE_BIN": date_bin}
+        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, **TIME_FUNCTIONS}
         _per: Sequence[exp.Expr | None] = ()  # what stands behind PARTITION BY in a table function
         _is_inside = False  # a statement: the one behind WITH has its ending read there
 
@@ -147,6 +147,11 @@ class SkybandSql(Spark):
             self._advance(2)
             window = self._parse_stream_window()
             self._match_r_bracket()
+            alias = self._parse_table_alias(alias_tokens=self.TABLE_ALIAS_TOKENS)
+            if alias is not None and table is not None:
+                if table.args.get("alias"):
+                    self.raise_error(f"This input is called {table.alias!r} already", token=self._prev)
+                table.set("alias", alias)
             return self.expression(Stream(this=table, window=window))
 
         def _parse_table_function(self) -> TableFunction | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
+from skyband.expressions.grammar import is_to_truth
 from skyband.expressions.row_functions import GIVES_TEXT
 from skyband.expressions.time_functions import AS_PARTS
 from skyband.expressions.times import time_of
@@ -18,7 +19,7 @@ ON_NUMBERS: Final = (
     *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow, exp.Neg),
     *(exp.Abs, exp.Sign, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Floor, exp.Ceil, exp.Sin, exp.Cos, exp.Tan, exp.Atan2),
 )
-_NUMBERS: Final[tuple[type[exp.Expr], ...]] = (*ON_NUMBERS, exp.Length, exp.Extract, *AS_PARTS)
+_NUMBERS: Final[tuple[type[exp.Expr], ...]] = (*ON_NUMBERS, exp.Length, exp.Extract, exp.DateDiff, *AS_PARTS)
 _TRUTHS: Final = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean)
 _BRANCHING: Final = (exp.Case, exp.If, exp.Coalesce, exp.Greatest, exp.Least)
 _COMPARED: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Nullif)
@@ -100,6 +101,8 @@ def _kind(node: exp.Expr, types: Types) -> str | None:
             return "text"
         case exp.Cast() if node.to.is_type(*exp.DataType.NUMERIC_TYPES):
             return "a number"
+    if is_to_truth(node):
+        return _TRUTH
     if isinstance(node, exp.Nullif):
         return _kind(node.this.unnest(), types)
     if isinstance(node, _BRANCHING):

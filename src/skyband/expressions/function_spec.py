@@ -11,6 +11,7 @@ from sqlglot import exp
 Polars = Callable[[pl.Expr], pl.Expr]
 Spark = Callable[[str], str]
 FUNCTION: Final = "row function"  # of a node that is one, in its meta
+WRITTEN: Final = "as it was written"  # of a node that stands for other words, in its meta
 
 
 class RowFunction(NamedTuple):
@@ -22,6 +23,11 @@ class RowFunction(NamedTuple):
     bits: int = 0  # of a whole number
     scale: int = 0  # of a decimal, which is a whole number of its last digit
     digits: int = 0  # of a decimal: how many it has
+
+
+def said(node: exp.Expr) -> str:
+    """A part of an expression in the user's words."""
+    return str(node.meta.get(WRITTEN) or node.sql("spark"))
 
 
 def operand_of(node: exp.Expr) -> Any:

@@ -34,6 +34,50 @@ def date_bin(arguments: list[exp.Expr]) -> exp.Expr:
     return exp.TimestampTrunc(this=arguments[1], unit=exp.var(f"{size.this.name} {unit.name}"))
 
 
+class DateSub(exp.Expression, exp.Func):
+    """DATE_SUB(d, n). The nodes of sqlglot are written as DATE_ADD(d, n * -1)."""
+
+    arg_types: ClassVar = {"this": True, "expression": True}
+    _sql_names: ClassVar = ["DATE_SUB"]
+
+
+def date_add(arguments: list[exp.Expr]) -> exp.Expr:
+    """DATE_ADD(d, n): n days after d. With an interval, as others write it, it is d + INTERVAL 3 DAYS."""
+    if len(arguments) != 2:
+        return exp.Anonymous(this="DATE_ADD", expressions=arguments)
+    day, more = arguments
+    if isinstance(more, exp.Interval):
+        return exp.Paren(this=exp.Add(this=day, expression=more))
+    return exp.TsOrDsAdd(this=day, expression=more)
+
+
+def date_sub(arguments: list[exp.Expr]) -> exp.Expr:
+    """DATE_SUB(d, n): n days before d."""
+    if len(arguments) != 2:
+        return exp.Anonymous(this="DATE_SUB", expressions=arguments)
+    day, less = arguments
+    if isinstance(less, exp.Interval):
+        return exp.Paren(this=exp.Sub(this=day, expression=less))
+    return DateSub(this=day, expression=less)
+
+
+def date_diff(arguments: list[exp.Expr]) -> exp.Expr:
+    """DATEDIFF(a, b): the days from b until a."""
+    if len(arguments) != 2:  # DATEDIFF(HOUR, a, b), which is another function
+        return SparkParser.FUNCTIONS["DATEDIFF"](arguments)
+    return exp.DateDiff(this=arguments[0], expression=arguments[1])
+
+
+TIME_FUNCTIONS: Final = {
+    "TO_CHAR": to_char,
+    "DATE_BIN": date_bin,
+    "DATE_ADD": date_add,
+    "DATE_SUB": date_sub,
+    "DATEDIFF": date_diff,
+    "DATE_DIFF": date_diff,
+}
+
+
 class RowExpressions(Spark):
     """Spark's expressions, with ** as power and with division that is always of floats."""
 
@@ -46,7 +90,7 @@ class RowExpressions(Spark):
 
     class Parser(SparkParser):
         EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
-        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, "TO_CHAR": to_char, "DATE_BIN": date_bin}
+        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, **TIME_FUNCTIONS}
 
 
 _OPERANDS: Final = frozenset({"this", "expression"})
@@ -270,6 +314,11 @@ def cast_to(node: exp.Expr, name: str) -> exp.Cast:
 def is_to_decimal(node: exp.Expr) -> bool:
     """Is this CAST(x AS DECIMAL(10, 2))?"""
     return isinstance(node, exp.Cast) and bool(node.to.is_type("decimal"))
+
+
+def is_to_truth(node: exp.Expr) -> bool:
+    """Is this CAST(x AS BOOLEAN)?"""
+    return isinstance(node, exp.Cast) and bool(node.to.is_type("boolean"))
 
 
 def is_to_double(node: exp.Expr) -> bool:

@@ -15,15 +15,28 @@ import polars as pl
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
-from skyband.expressions.function_spec import FUNCTION, RowFunction, quoted
-from skyband.expressions.grammar import is_to_decimal
-from skyband.expressions.time_functions import AS_PARTS, in_utc, moment_text, of_time, to_date, to_moment, without_zone
+from skyband.expressions.days import in_days
+from skyband.expressions.function_spec import FUNCTION, RowFunction, quoted, said
+from skyband.expressions.grammar import DateSub, is_to_decimal
+from skyband.expressions.time_functions import (
+    AS_PARTS,
+    in_utc,
+    moment_text,
+    of_days,
+    of_time,
+    to_date,
+    to_moment,
+    without_zone,
+)
 from skyband.expressions.times import time_of
 
 MOST_DECIMAL_DIGITS: Final = 28  # that are computed with: Spark multiplies no more of them by a power of ten
 _BITS: Final = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _WHOLE: Final = r"^\s*[+-]?[0-9]{1,18}\s*$"
 _NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+_TRUE: Final = ("t", "true", "y", "yes", "1")
+_FALSE: Final = ("f", "false", "n", "no", "0")
+_BLANKS: Final = "".join(map(chr, (*range(33), 127)))  # which Spark takes off a string before it reads it
 _SAFE_PATTERN: Final = re.compile(r"(?:[^\\$]|\\[^\w\s])*")
 
 
@@ -31,6 +44,8 @@ READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
     **dict.fromkeys((*AS_PARTS, exp.TsOrDsToDate, exp.TimeStrToTime, exp.Reverse), frozenset({"this", "safe"})),
     exp.Extract: frozenset({"this", "expression"}),
     exp.TimestampTrunc: frozenset({"this", "unit"}),
+    **dict.fromkeys((exp.TsOrDsAdd, DateSub, exp.DateDiff), frozenset({"this", "expression"})),
+    exp.DateFromUnixDate: frozenset({"this"}),
     exp.TimeToStr: frozenset({"this", "format"}),
     exp.Replace: frozenset({"this", "expression", "replacement"}),
     **dict.fromkeys((exp.Left, exp.Right, exp.Contains, exp.EndsWith), frozenset({"this", "expression"})),
@@ -65,7 +80,7 @@ def plain_function(node: exp.Expr) -> exp.Expr:
             return exp.Cast(this=node.this.copy(), to=exp.DataType.build("DATE"))
         case exp.TimeStrToTime():
             return node.this
-    return node
+    return in_days(node)
 
 
 def digits_kept(node: exp.Round) -> int:
@@ -108,10 +123,10 @@ def mark_function(node: exp.Expr, category: str, scale: int) -> RowFunction | No
     many digits it has behind the point, if it is a decimal."""
     if (known := function_of(node)) is not None:
         return known
-    for read in (partial(_to_decimal, scale=scale), partial(_cast, scale=scale), of_time, _of_text):
+    for read in (partial(_to_decimal, scale=scale), partial(_cast, scale=scale), of_time, of_days, _of_text):
         if (found := read(node, category)) is not None:
             if isinstance(found, str):
-                raise InvalidExpression(f"{node.sql('spark')!r}: {found}.")
+                raise InvalidExpression(f"{said(node)!r}: {found}.")
             node.meta[FUNCTION] = found
             return found
     return None
@@ -145,11 +160,30 @@ def _cast(node: exp.Expr, category: str, scale: int) -> RowFunction | str | None
         return to_date(node, category)
     if target in ("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "TIMESTAMPLTZ"):
         return to_moment(node, category)
+    if target == "BOOLEAN":
+        return _to_truth(category)
     if target in ("DOUBLE", "FLOAT"):
         return (
             "a time is not a number; EXTRACT returns its parts" if category in ("timestamp", "date", "span") else None
         )
-    return "CAST is to STRING, BIGINT, INT, SMALLINT, TINYINT, DOUBLE, DECIMAL(p, s), DATE or TIMESTAMP"
+    return "CAST is to STRING, BIGINT, INT, SMALLINT, TINYINT, DOUBLE, DECIMAL(p, s), BOOLEAN, DATE or TIMESTAMP"
+
+
+def _to_truth(category: str) -> RowFunction | str:
+    """As Spark has it: a number other than 0 is true, and of strings those of `_TRUE`, in any case."""
+
+    def read(x: pl.Expr) -> pl.Expr:
+        word = x.str.strip_chars(_BLANKS).str.to_lowercase()
+        return pl.when(word.is_in(_TRUE)).then(True).when(word.is_in(_FALSE)).then(False)
+
+    match category:
+        case "whole" | "decimal" | "float":
+            return RowFunction("truth", lambda x: x != 0, lambda x: f"({x} <> 0)")
+        case "truth":
+            return RowFunction("truth", lambda x: x, lambda x: x)
+        case "text":
+            return RowFunction("truth", read, lambda x: f"TRY_CAST({x} AS BOOLEAN)")
+    return "a time is neither true nor false; compare it with another one"
 
 
 def _to_decimal(node: exp.Expr, category: str, scale: int) -> RowFunction | str | None:

@@ -29,6 +29,7 @@ _PARTS: Final[dict[str, tuple[Polars, str]]] = {  # of a time: in polars, in Spa
     "SECOND": (lambda x: x.dt.second(), "SECOND"),
 }
 _OF_DATES: Final = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY")
+_DAY_DIGITS: Final = 7  # of the number of a day: 27,000 years before and behind 1970
 AS_PARTS: Final[dict[type[exp.Expr], str]] = {
     exp.Year: "YEAR",
     exp.Quarter: "QUARTER",
@@ -125,6 +126,29 @@ def to_moment(node: exp.Expr, category: str) -> RowFunction | str | None:
     return "a time comes from a date, or from a string such as '2024-01-31 12:00:00'"
 
 
+def of_days(node: exp.Expr, category: str) -> RowFunction | str | None:
+    if isinstance(node, exp.DateFromUnixDate):
+        if category != "whole":
+            return "the number of days must be a whole number"
+        beyond = 10**_DAY_DIGITS
+        return RowFunction(
+            "time",
+            lambda x: pl.when(x.is_between(-beyond, beyond, closed="none")).then(x).cast(pl.Int32).cast(pl.Date),
+            lambda x: f"DATE_FROM_UNIX_DATE(CAST(TRY_CAST({x} AS DECIMAL({_DAY_DIGITS}, 0)) AS INT))",
+        )
+    if not isinstance(node, exp.DateDiff):
+        return None
+    day = to_date(node, category)
+    if not isinstance(day, RowFunction):
+        return "this is of dates and timestamps, or of strings such as '2024-01-31'"
+    return RowFunction(
+        "whole",
+        lambda x: day.polars(x).to_physical().cast(pl.Int128),
+        lambda x: f"CAST(UNIX_DATE({day.spark(x)}) AS BIGINT)",
+        31,
+    )
+
+
 def of_time(node: exp.Expr, category: str) -> RowFunction | str | None:
     part: str | None = AS_PARTS.get(type(node)) or (node.this.name.upper() if isinstance(node, exp.Extract) else None)
     if part is None and not isinstance(node, (exp.TimestampTrunc, exp.TimeToStr)):
@@ -152,7 +176,7 @@ def _truncated(node: exp.TimestampTrunc, category: str, kind: pa.DataType) -> Ro
     if (found := _BINS.fullmatch(unit)) is not None:
         return _binned(found, category, kind)
     if category != "timestamp" or unit not in _UNITS:
-        return f"DATE_TRUNC takes a timestamp and one of {', '.join(_UNITS)}"
+        return f"DATE_TRUNC takes a time and one of {', '.join(_UNITS)}"
     step, micros = _UNITS[unit]
 
     def truncate(x: pl.Expr) -> pl.Expr:

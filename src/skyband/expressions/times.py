@@ -14,6 +14,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
+from skyband.expressions.days import days_after
+from skyband.expressions.function_spec import said
 from skyband.expressions.grammar import cast_to, copied
 from skyband.expressions.units import UNITS, coarsest, converted, finest, unit_of, with_unit
 
@@ -50,7 +52,13 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
             else:
                 node.meta[_TYPE] = kind
         elif isinstance(node, exp.TimestampTrunc) and (kind := time_of(node.this.unnest())) is not None:
+            if pa.types.is_date(kind):
+                kind = pa.timestamp("us", stamp.tz)
+                node.set("this", exp.Cast(this=node.this.copy(), to=exp.DataType.build("TIMESTAMP")))
+                node.this.meta[_TYPE] = kind
             node.meta[_TYPE] = kind
+        elif isinstance(node, exp.DateFromUnixDate):
+            node.meta[_TYPE] = pa.date32()
         elif isinstance(node, (exp.Add, exp.Sub)):
             _moved(node, text)
         elif isinstance(node, exp.Abs) and (kind := time_of(node.this)) is not None and pa.types.is_duration(kind):
@@ -245,7 +253,7 @@ def _read(written: str, kind: pa.DataType) -> pa.Scalar | None:
 def _moved(node: exp.Expr, text: str) -> None:
     """The type of a sum or difference of times and spans."""
     left, right = time_of(node.this), time_of(node.expression)
-    if left is None and right is None:
+    if (left is None and right is None) or _moved_date(node, text):
         return
     is_span = [kind is not None and pa.types.is_duration(kind) for kind in (left, right)]
     if left is not None and right is not None and isinstance(node, exp.Sub) and not any(is_span):
@@ -273,9 +281,29 @@ def _moved(node: exp.Expr, text: str) -> None:
             _convert(part, kind)
     if not wanted:
         raise InvalidExpression(
-            f"{node.sql('spark')!r} in {text!r} adds something other than a duration to a time. Possible: "
-            "ts + INTERVAL 10 MINUTES, and the difference of two times."
+            f"{said(node)!r} in {text!r} adds something other than a duration to a time. Possible: "
+            "ts + INTERVAL 10 MINUTES, d + INTERVAL 3 DAYS, DATE_ADD(d, n), and the difference of two times."
         )
+
+
+def _moved_date(node: exp.Expr, text: str) -> bool:
+    """Put d + INTERVAL 3 DAYS in other words. Returns whether it was that."""
+    day, span = node.this, node.expression.unnest()
+    if isinstance(day.unnest(), exp.Interval) and isinstance(node, exp.Add):
+        day, span = node.expression, node.this.unnest()
+    kind = time_of(day)
+    if kind is None or not pa.types.is_date(kind) or not isinstance(span, exp.Interval):
+        return False
+    days, rest = divmod(micros_of(span, text), _SPANS["DAY"])
+    if rest or span.args["unit"].name.upper().removesuffix("S") not in ("DAY", "WEEK"):
+        raise InvalidExpression(
+            f"{node.sql('spark')!r} in {text!r}: a date moves by whole days, as in d + INTERVAL 3 DAYS. CAST(d AS "
+            "TIMESTAMP) moves by any interval."
+        )
+    made = days_after(day, exp.Literal.number(days if isinstance(node, exp.Add) else -days), node)
+    made.meta[_TYPE] = pa.date32()
+    node.replace(made)
+    return True
 
 
 def _is_moment(kind: pa.DataType) -> bool:

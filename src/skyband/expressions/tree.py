@@ -21,6 +21,7 @@ from skyband.expressions.grammar import (
     bottom_up,
     cast_to,
     is_read,
+    is_to_truth,
     plainly,
     rewritten,
     too_deep,
@@ -92,7 +93,7 @@ def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
                 )
         for operand in (part.unnest() for part in node.iter_expressions()):
             column = isinstance(operand, exp.Column) and operand.name not in numeric
-            truth = isinstance(operand, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
+            truth = is_to_truth(operand) or isinstance(operand, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
             words = (isinstance(operand, exp.Literal) and operand.is_string) or isinstance(operand, TEXTS)
             words = words or (isinstance(operand, exp.Cast) and operand.to.is_type("text", "varchar", "date"))
             if column or truth or words:

@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from skyband.errors import InvalidExpression
 from skyband.expressions.function_spec import operand_of
-from skyband.expressions.grammar import bottom_up, cast_to, copied, is_to_decimal, is_to_double
+from skyband.expressions.grammar import bottom_up, cast_to, copied, is_to_decimal, is_to_double, is_to_truth
 from skyband.expressions.row_functions import MOST_DECIMAL_DIGITS, digits_kept, mark_function, rounded
 from skyband.expressions.times import time_of, written_time
 
@@ -190,7 +190,7 @@ def _category(node: exp.Expr, types: Mapping[str, pa.DataType]) -> str:
     if kind.is_whole or kind.is_float:
         return "decimal" if kind.scale else "whole" if kind.is_whole else "float"
     column = types.get(node.name) if isinstance(node, exp.Column) else None
-    is_truth = isinstance(node, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
+    is_truth = is_to_truth(node) or isinstance(node, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
     return "truth" if is_truth or (column is not None and pa.types.is_boolean(column)) else "text"
 
 

@@ -17,7 +17,7 @@ from skyband.kernels.times import NO_TIME, all_within, set_aside
 from skyband.windows import FOREVER, NEVER, Span, Ticks, parse_span, span_ticks, whole_number
 
 _NO_TIMES = np.empty(0, np.int64)
-MOST_WINDOWS: Final = 1_000_000  # how many windows one row may close
+MOST_WINDOWS: Final = 1_000_000  # how many windows one row, or the end of the input, may close
 
 
 def measured_type(on: str | None, schema: pa.Schema) -> pa.DataType | None:
@@ -90,6 +90,10 @@ class Times:
             self._reach.check(time, next_close)
         return batch, time, timed - batch.num_rows
 
+    def check_end(self, next_close: Callable[[], int | None]) -> None:
+        """Raise if the end of the input would close more windows than memory can hold."""
+        self._reach.check_end(next_close)
+
     def accept(self, time: Ints) -> None:
         """Note that the session has taken the batch that was read last."""
         self._jumps.accept()
@@ -108,12 +112,11 @@ class Reach:
     def __init__(self, window: Ticks) -> None:
         self._window = window
         self._latest: int | None = None  # the latest time seen; None: not known yet
-        self._closes = window.closes_by_value and window.lateness < FOREVER
 
     def check(self, time: Ints, next_close: Callable[[], int | None]) -> None:
         """Raise if one of these rows comes too far after all rows before it."""
         every = self._window.every
-        if not self._closes or not len(time):
+        if not self._window.closes_by_value or self._window.lateness >= FOREVER or not len(time):
             return
         if self._latest is not None and int(time.max()) - self._latest <= MOST_WINDOWS * every:
             return
@@ -131,8 +134,24 @@ class Reach:
                 "Skyband rejected the batch. Drop such rows with max_jump=, or use a larger slide (every=)."
             )
 
+    def check_end(self, next_close: Callable[[], int | None]) -> None:
+        """Raise if too many of the windows that hold the last row are still open."""
+        size, every = self._window.size, self._window.every
+        if not self._window.closes_by_value or size >= FOREVER or size // every <= MOST_WINDOWS:
+            return
+        if (due := next_close()) is None:
+            return
+        latest = due if self._latest is None else self._latest  # not known just behind a snapshot
+        windows = min((latest + size) // every - due // every + 1, size // every)
+        if windows > MOST_WINDOWS:
+            raise InvalidInput(
+                f"Each row is in {size // every:,} windows. The end of the input would close {windows:,} of them, and "
+                f"it may close at most {MOST_WINDOWS:,}. Use a larger slide (every=, or EVERY in SQL) or a smaller "
+                "window. Without an end, advance() closes them step by step."
+            )
+
     def accept(self, time: Ints) -> None:
-        if self._closes and len(time):
+        if self._window.closes_by_value and len(time):
             self._latest = max(int(time.max()), self._latest if self._latest is not None else -FOREVER)
 
 

@@ -173,7 +173,7 @@ def test_so_they_do_on_spark(spark: Any) -> None:
         ("MIN(b)", "'MIN.b.' takes numbers and times, but 'b' is bool. COUNT takes it"),
         ("MAX(g)", "'MAX.g.' takes numbers and times, but 'g' is string"),
         ("SUM(d)", "'SUM.d.' cannot add up date32.day.. MIN, MAX and COUNT accept it"),
-        ("MIN(UPPER(g))", "takes numbers and times, but 'UPPER.`g`.' is string"),
+        ("MIN(UPPER(g))", "takes numbers and times, but 'UPPER.g.' is string"),
     ],
 )
 def test_an_aggregate_says_what_it_does_not_take(text: str, why: str) -> None:

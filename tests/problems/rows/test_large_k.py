@@ -81,7 +81,7 @@ def asked(query: Any) -> tuple[list[Any], int, int]:
     return said, len(state), array_bytes(session._operator, set())
 
 
-SMALL_K = ("naive", "basic", "staircase_published")  # of pairs: they refuse a large k by name
+SMALL_K = ("naive", "basic", "staircase_published", "threshold_published")  # of pairs: they refuse a large k by name
 
 CASES = [
     *((rows_query, name) for name in every_algorithm_of("rows")),

@@ -43,6 +43,9 @@ def plan(
 
 
 FEW_DISTANCES: Final = 8  # beyond so many no row is near by all of them, and every list is walked to its end
+FEW_ROWS: Final = (
+    5_000  # of so few, a sweep is short, and finding out whether looking rows up pays costs more than it saves
+)
 
 
 def _cost(algorithm: str, spec: Spec, rows: float, costs: PairCosts) -> float:
@@ -58,7 +61,7 @@ def _cost(algorithm: str, spec: Spec, rows: float, costs: PairCosts) -> float:
         return max(ns, 1.01 * swept)
     # How values lie, and how many pairs are ruled out, is known only to the rows. It measures whether looking them up
     # pays, and sweeps all of them as the other does where it does not.
-    return min(ns, 0.99 * swept)
+    return ns if rows < FEW_ROWS else min(ns, 0.99 * swept)
 
 
 def _is_restricted(spec: Spec) -> bool:

@@ -193,7 +193,7 @@ def candidates(table: pa.Table, k: int, every_us: int, score: str, group: str | 
     }
 
 
-@pytest.mark.parametrize("capacity", [4, 40, CAPACITY])
+@pytest.mark.parametrize(("k", "capacity"), [(3, 4), (3, 100), (3, CAPACITY), (1, 100), (1, CAPACITY)])
 @pytest.mark.parametrize(
     ("score", "score_type", "group", "ascending"),
     [
@@ -207,6 +207,7 @@ def test_what_may_be_shown_passes(
     spark: SparkSession,
     table: pa.Table,
     tmp_path: Path,
+    k: int,
     capacity: int,
     score: str,
     score_type: Any,
@@ -217,12 +218,12 @@ def test_what_may_be_shown_passes(
     df = spark.read.parquet(str(tmp_path / "rows.parquet"))
     assert is_attached(spark)
     ticks = MINUTE.ticks(table.schema)
-    sieve = sieve_of(ticks, TimestampType(), score_type, 3, ascending=ascending, capacity=capacity)
+    sieve = sieve_of(ticks, TimestampType(), score_type, k, ascending=ascending, capacity=capacity)
     assert sieve is not None
-    needed = candidates(table, 3, 10_000_000, score, group, -1 if ascending else 1)
+    needed = candidates(table, k, 10_000_000, score, group, -1 if ascending else 1)
     passed = sieved(df, sieve, score, group)
     assert needed <= {seq for seq, _ in passed}
-    assert len(needed) > 30
+    assert len(needed) > 10 * k
     if capacity == CAPACITY:
         assert {weight for _, weight in passed} == {0}, "all rows are counted in the JVM"
         assert len(passed) < ROWS * 0.8
@@ -240,6 +241,28 @@ def test_best_rows_first_let_no_other_pass(spark: SparkSession, tmp_path: Path) 
     sieve = sieve_of(MINUTE.ticks(table.schema), TimestampType(), DoubleType(), 7, ascending=False)
     assert sieve is not None
     assert sorted(sieved(spark.read.parquet(str(tmp_path)), sieve, "price")) == [(seq, 0) for seq in range(7)]
+
+
+def test_groups_that_have_the_numbers_of_others_are_not_mixed_up(spark: SparkSession, tmp_path: Path) -> None:
+    """The sieve's table uses two numbers for something else: a free place, and the rows without a group."""
+    free, no_group = 0x6A09E667F3BCC909, 0x5BD1E9955BD1E995
+    groups = [None, no_group, None, free, free, no_group, 0, None, 0, free]
+    prices = [9.0, 1.0, 8.0, 5.0, 4.0, 0.0, 7.0, 10.0, 6.0, 3.0]
+    table = pa.table(
+        {
+            "ts": pa.array([START_US] * 10, INSTANTS),
+            "seq": range(10),
+            "price": prices,
+            "group": pa.array(groups, pa.int64()),
+        }
+    )
+    pq.write_table(table, tmp_path / "rows.parquet")
+    assert is_attached(spark)
+    sieve = sieve_of(MINUTE.ticks(table.schema), TimestampType(), DoubleType(), 1, ascending=False)
+    assert sieve is not None
+    passed = sieved(spark.read.parquet(str(tmp_path)), sieve, "price", "group")
+    ruled_out = {2, 8}
+    assert sorted(passed) == [(seq, 0) for seq in range(10) if seq not in ruled_out]
 
 
 def test_times_at_the_ends_of_64_bits_pass_and_are_counted_in_python(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 package skyband.spark;
 
 import java.lang.invoke.VarHandle;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 
@@ -21,8 +23,9 @@ final class Candidates {
   private static final long FAR = 1L << 60;
 
   private final Plan plan;
-  private final Slots slots;
   private final PaneCounts panes;
+  private final Map<Long, Slots> open = new HashMap<>(); // by pane
+  private int room; // for rows, in all of them but that of the pane at hand
 
   private long rows; // counted here, since `counts` was asked, as the next two
   private long rowsWithoutTime;
@@ -34,17 +37,15 @@ final class Candidates {
   // The pane at hand has times in [low, high).
   private long low;
   private long high;
-  private long pane;
   private int counter = -1; // its place in `panes`; -1 when there is no room for it
+  private Slots slots;
 
-  // The slot at hand is that of `group` in that pane; -1 when it is not looked up yet.
-  private int slot = -1;
+  // The place at hand is that of `group` in that pane; -1 when it is not looked up yet.
+  private int place = -1;
   private long group;
-  private boolean withoutGroup;
 
   Candidates(Plan plan) {
     this.plan = plan;
-    this.slots = new Slots(plan.k(), plan.capacity());
     this.panes = new PaneCounts(plan.capacity());
   }
 
@@ -84,15 +85,8 @@ final class Candidates {
     }
     rows++;
     panes.add(counter);
-    if (slot < 0 || (group == null) != withoutGroup || (group != null && group != this.group)) {
-      enterSlot(group);
-    }
-    if (!slots.offer(slot, key(score), plan.exact() ? time : 0)) {
+    if (rulesOut(group, key(score), plan.exact() ? time : 0)) {
       return null;
-    }
-    if (slots.isFull()) {
-      slots.forget();
-      slot = -1;
     }
     empty = false;
     return COUNTED;
@@ -122,22 +116,57 @@ final class Candidates {
     long start = slide * plan.every();
     long cut = start + plan.every() - plan.rest();
     boolean second = plan.rest() > 0 && time >= cut;
-    pane = 2 * slide + (second ? 1 : 0);
-    slot = -1;
+    long pane = 2 * slide + (second ? 1 : 0);
     counter = panes.find(pane);
     if (counter < 0) {
       low = high = 0; // no time is in it, so that the next row comes here again
       return false;
     }
+    enterSlots(pane);
     low = second ? cut : start;
     high = second || plan.rest() == 0 ? start + plan.every() : cut;
     return true;
   }
 
-  private void enterSlot(Long group) {
-    withoutGroup = group == null;
-    this.group = withoutGroup ? 0 : group;
-    slot = slots.find(this.group, 2 * pane + (withoutGroup ? 1 : 0));
+  private void enterSlots(long pane) {
+    room += slots == null ? 0 : slots.room();
+    if (room > plan.capacity()) {
+      forget();
+    }
+    slots = open.get(pane);
+    if (slots == null) {
+      slots = new Slots(plan.k());
+      open.put(pane, slots);
+    } else {
+      room -= slots.room();
+    }
+    place = -1;
+  }
+
+  /** Do k rows of its group and pane rank before this one? */
+  private boolean rulesOut(Long givenGroup, long key, long time) {
+    if (givenGroup != null && Slots.isReserved(givenGroup)) {
+      return false;
+    }
+    long group = givenGroup == null ? Slots.NO_GROUP : givenGroup;
+    if (place < 0 || group != this.group) {
+      this.group = group;
+      place = slots.find(group);
+    }
+    if (!slots.offer(place, key, time)) {
+      return true;
+    }
+    if (room + slots.room() > plan.capacity()) {
+      forget();
+      low = high = 0; // the pane at hand has to be found again
+    }
+    return false;
+  }
+
+  private void forget() {
+    open.clear();
+    slots = null;
+    room = 0;
   }
 
   /**

@@ -3,109 +3,141 @@ package skyband.spark;
 import java.util.Arrays;
 
 /**
- * The best k rows of each (group, pane): one slot each, found through an open-addressing table that is at most half full.
+ * The best k rows of each group in one pane, in an open-addressing table that is at most three quarters full.
  *
- * <p>A slot's rows are a heap with the worst of them on top, as pairs (key, time) in one array that grows with them.
+ * <p>With many groups, most of the time goes into waiting for memory. So a table has nothing but what turns a row away: for
+ * each group its number and the score of the worst of its k rows. The rest is touched only for rows that pass or tie.
  */
 final class Slots {
-  private static final int FIRST_SLOTS = 1 << 8;
+  private static final int FIRST_PLACES = 4;
   private static final int FIRST_ROWS = 4;
+  /** What a pane takes beside its rows, in rows. */
+  static final int OVERHEAD = 8;
+
+  /** The number of the rows without a group. */
+  static final long NO_GROUP = 0x5BD1E9955BD1E995L;
+
+  private static final long FREE = 0x6A09E667F3BCC909L;
 
   private final int k;
-  private final int capacity;
-  private int[] table; // from a hash to a slot; -1 where free
-  private long[] groups;
-  private long[] panes;
-  private long[][] heaps;
-  private int[] sizes; // rows in a heap, [0, k]
-  private int used; // slots
-  private int room; // for rows, in all heaps
+  private long[] table; // pairs (group, score of the worst row of k; until there are k, the least there is)
+  private long[] times; // by place: the time of that row
+  private long[][] heaps; // by place: the worst row on top, as pairs (key, time); none if k = 1
+  private int[] sizes; // by place: rows in a heap, [0, k]
+  private int used; // groups
+  private int room = OVERHEAD; // for rows, in all groups
 
-  Slots(int k, int capacity) {
+  Slots(int k) {
     this.k = k;
-    this.capacity = capacity;
-    forget();
+    resize(FIRST_PLACES);
   }
 
-  void forget() {
-    table = new int[2 * FIRST_SLOTS];
-    Arrays.fill(table, -1);
-    groups = new long[FIRST_SLOTS];
-    panes = new long[FIRST_SLOTS];
-    heaps = new long[FIRST_SLOTS][];
-    sizes = new int[FIRST_SLOTS];
-    used = 0;
-    room = 0;
+  /** Would a group of this number be taken for something else? Its rows cannot be told apart, so none is ruled out. */
+  static boolean isReserved(long group) {
+    return group == FREE || group == NO_GROUP;
   }
 
-  boolean isFull() {
-    return room > capacity;
-  }
-
-  int find(long group, long pane) {
-    int place = place(group, pane);
-    while (table[place] >= 0) {
-      int slot = table[place];
-      if (groups[slot] == group && panes[slot] == pane) {
-        return slot;
-      }
-      place = (place + 1) & (table.length - 1);
+  private void resize(int places) {
+    table = new long[2 * places];
+    for (int place = 0; place < places; place++) {
+      table[2 * place] = FREE;
     }
-    if (used == groups.length) {
+    times = new long[places];
+    heaps = k == 1 ? null : new long[places][];
+    sizes = k == 1 ? null : new int[places];
+  }
+
+  /** For how many rows it has taken memory. */
+  int room() {
+    return room;
+  }
+
+  /** The place of a group, until another one is looked for; a new one if there is none. */
+  int find(long group) {
+    int place = place(group);
+    if (table[2 * place] == group) {
+      return place;
+    }
+    if (4 * (used + 1) > 3 * times.length) {
       grow();
-      return find(group, pane);
+      place = place(group);
     }
-    table[place] = used;
-    groups[used] = group;
-    panes[used] = pane;
-    sizes[used] = 0;
-    return used++;
+    used++;
+    if (k == 1) {
+      room++;
+    }
+    table[2 * place] = group;
+    table[2 * place + 1] = times[place] = Long.MIN_VALUE;
+    return place;
   }
 
-  private int place(long group, long pane) {
-    long mixed = group * 0x9E3779B97F4A7C15L ^ pane * 0xC2B2AE3D27D4EB4FL;
-    mixed = (mixed ^ (mixed >>> 29)) * 0x165667B19E3779F9L;
-    return (int) (mixed ^ (mixed >>> 32)) & (table.length - 1);
+  /** Where the group is, or the free place where it belongs. */
+  private int place(long group) {
+    int last = times.length - 1;
+    long mixed = group * 0x9E3779B97F4A7C15L;
+    int place = (int) (mixed ^ (mixed >>> 32)) & last;
+    while (table[2 * place] != group && table[2 * place] != FREE) {
+      place = (place + 1) & last;
+    }
+    return place;
   }
 
   private void grow() {
-    int size = 2 * groups.length;
-    groups = Arrays.copyOf(groups, size);
-    panes = Arrays.copyOf(panes, size);
-    heaps = Arrays.copyOf(heaps, size);
-    sizes = Arrays.copyOf(sizes, size);
-    table = new int[2 * size];
-    Arrays.fill(table, -1);
-    for (int slot = 0; slot < used; slot++) {
-      int place = place(groups[slot], panes[slot]);
-      while (table[place] >= 0) {
-        place = (place + 1) & (table.length - 1);
+    long[] oldTable = table;
+    long[] oldTimes = times;
+    long[][] oldHeaps = heaps;
+    int[] oldSizes = sizes;
+    resize(2 * oldTimes.length);
+    for (int old = 0; old < oldTimes.length; old++) {
+      if (oldTable[2 * old] != FREE) {
+        int place = place(oldTable[2 * old]);
+        table[2 * place] = oldTable[2 * old];
+        table[2 * place + 1] = oldTable[2 * old + 1];
+        times[place] = oldTimes[old];
+        if (k > 1) {
+          heaps[place] = oldHeaps[old];
+          sizes[place] = oldSizes[old];
+        }
       }
-      table[place] = slot;
     }
   }
 
-  /** Take a row in. False: k rows of the slot rank before it. */
-  boolean offer(int slot, long key, long time) {
-    long[] heap = heaps[slot];
-    int size = sizes[slot];
-    if (size == k) {
-      if (key < heap[0] || (key == heap[0] && time < heap[1])) {
-        return false;
-      }
-      if (key != heap[0] || time != heap[1]) {
-        sink(heap, size, key, time);
-      }
-      return true;
+  /** Take a row in. False: k rows of its group rank before it. */
+  boolean offer(int place, long key, long time) {
+    long worst = table[2 * place + 1];
+    if (key < worst || (key == worst && time < times[place])) {
+      return false;
     }
-    if (heap == null || 2 * size == heap.length) {
-      int rows = heap == null ? Math.min(k, FIRST_ROWS) : Math.min(k, 2 * size);
-      heap = heaps[slot] = heap == null ? new long[2 * rows] : Arrays.copyOf(heap, 2 * rows);
-      room += rows - size;
+    if (k == 1) {
+      table[2 * place + 1] = key;
+      times[place] = time;
+    } else {
+      add(place, key, time);
     }
-    sizes[slot] = size + 1;
-    rise(heap, size, key, time);
     return true;
+  }
+
+  private void add(int place, long key, long time) {
+    long[] heap = heaps[place];
+    int size = sizes[place];
+    if (size == k) {
+      if (key == heap[0] && time == heap[1]) {
+        return;
+      }
+      sink(heap, size, key, time);
+    } else {
+      if (heap == null || 2 * size == heap.length) {
+        int rows = Math.min(k, heap == null ? FIRST_ROWS : 2 * size);
+        heap = heaps[place] = heap == null ? new long[2 * rows] : Arrays.copyOf(heap, 2 * rows);
+        room += rows - size;
+      }
+      sizes[place] = ++size;
+      rise(heap, size - 1, key, time);
+    }
+    if (size == k) {
+      table[2 * place + 1] = heap[0];
+      times[place] = heap[1];
+    }
   }
 
   /** Put a row at the end of a heap, and let it rise above those that rank before it. */

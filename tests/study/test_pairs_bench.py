@@ -24,7 +24,7 @@ def silent(_: str) -> None:
 def test_the_bars_of_the_issue_are_lines() -> None:
     assert set(limits.choose(["pairs"])) == {
         *(f"pairs-10k-s{i}" for i in range(1, 5)),
-        *("pairs-100k", "pairs-naive", "pairs-planned", "pairs-memory"),
+        *("pairs-100k", "pairs-naive", "pairs-planned", "pairs-late", "pairs-memory"),
     }
 
 
@@ -36,6 +36,16 @@ def test_a_line_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[0].measured > 1
     assert found[0].bar == 100
     assert found[1].met, "what is kept of a million rows does not depend on the machine"
+
+
+def test_late_rows_are_measured_and_none_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, open_session = [], pairs.TopKPairs.open
+    monkeypatch.setattr(pairs.TopKPairs, "open", lambda *given: opened.append(open_session(*given)) or opened[-1])
+    found = pairs._late(200, 1, silent)
+    assert found.name == "pairs-late"
+    assert found.measured >= 1
+    assert [session.stats().rows_in for session in opened] == [500] * 3
+    assert not any(session.stats().rows_late for session in opened)
 
 
 def test_supreme_scores_every_pair_and_keeps_the_window() -> None:

@@ -24,13 +24,17 @@ from skyband.problems.pairs.drivers.scoring import scoring_of
 from skyband.problems.pairs.drivers.window_rows import Rows
 from skyband.problems.pairs.operator import Batch, Spec
 from skyband.problems.pairs.planning import plan
+from skyband.problems.pairs.query import TopKPairs
+from skyband.streams.arrivals import late
+from skyband.streams.points import uniform_points
 from skyband.study.baselines.pairs.supreme.state import Supreme
 from skyband.study.results import Result
-from skyband.windows import Ticks
+from skyband.windows import Ticks, sliding
 
 K: Final = 20
 SUPREME: Final = "supreme"
 MEMORY: Final = "pairs-memory"
+LATE: Final = "pairs-late"
 Floats = npt.NDArray[np.float64]
 Say = Callable[[str], None]
 
@@ -79,7 +83,7 @@ LINES: Final = (
     Line("pairs-naive", "naive, s1, window 10k", "s1", 3, 10_000, "naive", "staircase", 100.0, at_most=False),
     Line("pairs-planned", "the planner's choice, s1 of 2, window 100k", "s1", 2, 100_000, None, SUPREME, 1.0),
 )
-NAMES: Final = (*(line.name for line in LINES), MEMORY)
+NAMES: Final = (*(line.name for line in LINES), LATE, MEMORY)
 
 
 def measure(wanted: Collection[str], passes: int, say: Say) -> Iterator[Result]:
@@ -87,6 +91,8 @@ def measure(wanted: Collection[str], passes: int, say: Say) -> Iterator[Result]:
     for line in LINES:
         if line.name in wanted:
             yield _compared(line, passes, say)
+    if LATE in wanted:
+        yield _late(10_000, passes, say)
     if MEMORY in wanted:
         yield _memory(1_000_000, say)
 
@@ -148,6 +154,39 @@ def take_turns(contenders: dict[str, Any], spec: Spec, size: int, turns: int) ->
             if turn:
                 best[name] = min(best[name], spent)
     return best
+
+
+def _late(size: int, passes: int, say: Say) -> Result:
+    """Rows that come up to a tenth of the window late: two shares of them, against rows in order."""
+    say("pairs: late rows")
+    by = " + ".join(f"abs(a.x{i} - b.x{i})" for i in range(3))
+    query = TopKPairs(k=K, by=by, ascending=True, window=sliding(size, on="time"))
+    turn, batch = size // 2, min(1_000, size // 2)
+    rows = (2 + passes) * turn + size
+    ordered = uniform_points(rows, dimensions=3).read_all()
+    sessions, best = {}, dict.fromkeys((0.0, 0.2, 0.8), math.inf)
+    for share in best:
+        delivered = late(ordered.to_reader(), share=share, at_most=size // 10, column="time").read_all()
+        sessions[share] = query.open(delivered.schema), delivered
+    for start in range(0, rows, turn):
+        for share, (session, delivered) in sessions.items():
+            started = time.thread_time()
+            for first in range(start, start + turn, batch):
+                session.push(delivered.slice(first, batch))
+            if start >= 2 * size:  # the window is full, and everything is compiled
+                best[share] = min(best[share], (time.thread_time() - started) / turn)
+    each = ", ".join(f"{share:.0%}: {1e6 * seconds:.1f} µs" for share, seconds in best.items())
+    return Result(
+        LATE,
+        f"rows that come late, s1, window 10k: {session.algorithm}",
+        "rows in order",
+        max(best.values()) / best[0.0],
+        2.0,
+        at_most=True,
+        rows_held=float(size),
+        rows_expected=f"{size:,}",
+        how=f"a row with so many late, by up to a tenth of the window, best turn of {turn:,} rows: {each}",
+    )
 
 
 def _memory(size: int, say: Say) -> Result:

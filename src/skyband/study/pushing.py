@@ -74,8 +74,8 @@ def cost(
 ) -> Cost:
     """What a row costs once the window is full: the best of some rounds of so many seconds, a slide each at least.
 
-    A round has a third of a window's rows, unless that takes too long, and all its batches count: an operator puts
-    its lists in order now and then, and closes windows.
+    A round has a window's rows, unless that takes too long, and all its batches count: an operator puts its lists in
+    order now and then, some once a window, and closes windows.
     An operator so slow that the window takes too long to fill is judged by what it did until then. Otherwise the rows
     that fill the window say nothing: an operator may take twenty times as long for them, since its arrays grow. One
     round is enough for an operator that takes more than `hopeless_ns` a row.
@@ -103,7 +103,7 @@ def cost(
     best = math.inf
     for _ in range(rounds):
         begun, spent = first, 0.0
-        enough = max(window.every, 5 * batch, window.size // 3)
+        enough = max(window.every, 5 * batch, window.size)
         while spent < seconds or (first - begun < enough and spent < MOST * seconds):
             spent += push()
         best = min(best, 1e9 * spent / (first - begun))

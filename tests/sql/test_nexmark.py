@@ -85,10 +85,8 @@ def test_plain_rows_come_as_they_were_given() -> None:
     ("statement", "why"),
     [
         ("EXPLAIN SELECT price FROM bid", "neither ranks nor groups"),
-        ("SELECT price FROM bid LIMIT 3", "There is no ORDER BY"),
         ("SELECT price FROM bid EMIT CHANGES", "There is no ORDER BY"),
         ("SELECT price, PRICE FROM bid", "Two columns of 'the answer' are called 'PRICE'"),
-        ("SELECT SUM(price) OVER () FROM bid", "No input has a window"),
         ("SELECT price FROM bid WHERE prise > 3", "Did you mean 'price'"),
         ("SELECT price FROM bid UNION SELECT price FROM bid", "UNION drops duplicates"),
     ],

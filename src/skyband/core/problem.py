@@ -125,6 +125,11 @@ class Problem(ABC, Generic[Q]):
         size: int | timedelta | None = query.window.size
         return size
 
+    def said_of_nothing(self, query: Q, answer: pa.Schema) -> pa.Table | None:
+        """The answer about a table without rows, where SQL gives one: an aggregate of all rows has a value, or null.
+        None: there is no line."""
+        return None
+
     # -- to look at ------------------------------------------------------------------------------------------------
 
     def picture(self, session: Any) -> Picture | None:

@@ -74,7 +74,7 @@ def lines_of(statement: Statement, spec: QuerySpec, answer: pa.Schema) -> Lines:
     others = (one for one in spec.last.shown if one.name in own or one.name not in BOUNDS or one.text not in bounds)
     last = replace(spec.last, shown=(Shown(WINDOW, row_text(slid_from), is_plain=False), *others))
     window_of_lines = StreamWindow(this=_span(every), every=_span(every), on=exp.to_identifier(WINDOW, quoted=True))
-    source = Source(LINES, window=window_of_lines, function=statement.function)
+    source = Source(LINES, window=window_of_lines, function=statement.function, is_whole=statement.is_about_tables)
     return Lines(spec.with_last(last), shown_schema(last.shown, answer), source, every, start)
 
 

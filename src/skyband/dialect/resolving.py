@@ -18,7 +18,7 @@ from skyband.dialect.carried_windows import told_apart, with_windows_of_rows
 from skyband.dialect.columns import Item, check_name, qualified, renamed
 from skyband.dialect.levels import put_together
 from skyband.dialect.lookups import split, with_lookups
-from skyband.dialect.nodes import BOUNDS, StreamWindow
+from skyband.dialect.nodes import BOUNDS, WHOLE, StreamWindow
 from skyband.dialect.query_spec import LINES, Rows, View
 from skyband.dialect.reading import all_of, check_conditions, measured_column, row_text
 from skyband.dialect.semi_joins import SUBQUERY
@@ -42,7 +42,7 @@ def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[St
     windows = [
         one.alias
         for one in statement.inputs
-        if (one.window or statement.window) and carried_by(one.source.function) != BOUNDS
+        if (one.window or statement.window) and carried_by(one.source.function) != BOUNDS and not one.source.is_whole
     ]
     select, items = qualified(statement, statement.select, visible, expand=not statement.has_full_join, windows=windows)
     if statement.function is not None:
@@ -103,11 +103,11 @@ def _viewed(statement: Statement, one: Input, schema: pa.Schema) -> tuple[Input,
     """The input with what WITH and FROM do to its rows; the columns that a statement sees, and all there are."""
     window = one.window or statement.window
     level = len(one.source.steps) if one.window is None else one.source.level
-    seen, whole = schema, schema
+    seen, whole = pa.schema([field for field in schema if field.name != WHOLE]), schema
     carried: tuple[str | None, str | None] = (None, None)
     for number, step in enumerate((*one.source.steps, None)):
         if number == level:
-            carried = _measured(statement, one, window, seen)
+            carried = _measured(statement, one, window, seen if number else whole)
             if one.name != LINES and (names := carried_by(one.source.function)):
                 one, whole = with_windows_of_rows(statement, replace(one, on=carried[0]), whole)
                 seen, carried = pa.schema([*seen, *map(whole.field, names)]), (one.on, None)

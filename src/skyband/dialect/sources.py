@@ -34,6 +34,7 @@ class Source:
     window: StreamWindow | None = None
     level: int = 0  # how many of the steps come before the window
     function: exp.Expr | None = None  # TUMBLE, HOP or window(), where that is how it was written
+    is_whole: bool = False  # is its window the whole table? See `whole_tables`
 
     def then(self, step: Step) -> Source:
         return replace(self, steps=(*self.steps, step))

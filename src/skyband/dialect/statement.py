@@ -206,7 +206,18 @@ class Statement:
     def is_plain(self) -> bool:
         """Does it only compute columns and filter rows, with no window? Then every row of the first input is answered
         by itself; others are tables, which say something of it."""
-        clauses = ("order", "limit", "qualify", "having", "offset")
+        return self._asks_of_rows and not any(self.select.args.get(name) for name in ("limit", "offset"))
+
+    @property
+    def takes_any(self) -> bool:
+        """Does it do the same, and take some rows, no matter which?"""
+        limit = self.select.args.get("limit")
+        is_number = isinstance(limit, exp.Limit) and not limit.expressions and not limit.args.get("limit_options")
+        return self._asks_of_rows and is_number
+
+    @property
+    def _asks_of_rows(self) -> bool:
+        clauses = ("order", "qualify", "having")
         asked = (self.window, self.emit, self.error, self.recall, self.bounds)
         return (
             all(one.source.window is None for one in self.inputs)
@@ -227,9 +238,15 @@ class Statement:
         return next((one.source.function for one in self.inputs if one.source.function is not None), None)
 
     @property
+    def is_about_tables(self) -> bool:
+        """Is there one answer, about all rows? See `whole_tables`."""
+        return self.inner.is_about_tables if self.inner is not None else any(one.source.is_whole for one in self.inputs)
+
+    @property
     def shows_only_what_is_named(self) -> bool:
         """Does an answer have the columns of the SELECT list alone? If not, it begins with those of its own."""
-        return self.function is not None or any(bound_in(item.tree) for item in self.items)
+        is_told = self.function is not None or self.is_about_tables
+        return is_told or any(bound_in(item.tree) for item in self.items)
 
     @property
     def joins(self) -> list[exp.Join]:

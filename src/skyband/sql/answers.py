@@ -23,6 +23,8 @@ from skyband.sql.rows import condition_in_spark, prepared, value_in_spark
 def projected(answer: pa.Table | pa.RecordBatchReader, spec: QuerySpec) -> pa.Table | pa.RecordBatchReader:
     """The lines of the answer that are kept, with the columns that are shown of it; of a table, which has all lines of
     each window in it, what is asked of them."""
+    if spec.is_about_tables and isinstance(answer, pa.Table) and not answer.num_rows:
+        answer = problem_of(spec.query).said_of_nothing(spec.query, answer.schema) or answer
     condition = None if spec.kept is None else expressions.bind_condition(spec.kept, answer.schema, used_as="WHERE")
     columns = [(None if one.is_plain else expressions.bind_value(one.text, answer.schema), one) for one in spec.shown]
     schema = shown_schema(spec.shown, answer.schema)
@@ -81,6 +83,8 @@ class Shower:
         self._kept: str | None = None
 
     def __call__(self, answer: Any) -> Any:
+        if self._spec.is_about_tables:
+            answer = _with_what_is_said_of_nothing(answer, self._spec)
         if self._spec.turn is not None:
             answer = answer.selectExpr(*_turned_texts(answer.columns, self._spec.turn))
         if self._texts is None:
@@ -97,6 +101,19 @@ class Shower:
             answer = answer.selectExpr("*", f"explode({times}) AS {quoted(_COPY)}")
         answer = answer.selectExpr(*self._texts)
         return answer if self._spec.then is None else _said_in_spark(answer, self._spec.then)
+
+
+def _with_what_is_said_of_nothing(answer: Any, spec: QuerySpec) -> Any:
+    """The answer; if it has no line, that about no rows."""
+    from skyband.engines.spark import schema_of
+
+    line = problem_of(spec.query).said_of_nothing(spec.query, schema_of(answer))
+    if line is None:
+        return answer
+    (values,) = line.to_pylist()
+    said = answer.sparkSession.createDataFrame([tuple(values.values())], answer.schema)
+    both = answer.selectExpr("*", f"0 AS {_COPY}").union(said.selectExpr("*", f"1 AS {_COPY}"))
+    return both.orderBy(_COPY).limit(1).drop(_COPY)
 
 
 def _said_in_spark(lines: Any, spec: QuerySpec) -> Any:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from skyband.core.encoding.inputs import read
+from skyband.core.encoding.inputs import Source, read
 from skyband.dialect.statement import Statement
+from skyband.dialect.whole_tables import names_no_window, numbered, over_all_rows, windowed
 from skyband.engines import is_spark
 from skyband.errors import InvalidInput
+from skyband.sql.rows import prepared, prepared_in_spark
 from skyband.sql.unions import united
 from skyband.sql.variables import NO_VARIABLES, Variables, by_lower_name
 
@@ -45,6 +47,28 @@ def open_inputs(
         data = {name: read(one).plain() for name, one in data.items()}
         schemas = {name: source.schema for name, source in data.items()}
     return Inputs(*united(statement.innermost, data, schemas, on_spark=bool(on_spark)), on_spark=bool(on_spark))
+
+
+def as_one_window(statement: Statement, inputs: Inputs) -> tuple[Statement, Inputs]:
+    """A statement about tables that names no window, with a window for all rows."""
+    if not names_no_window(statement) or not all(map(_ends, inputs.data.values())):
+        return statement, inputs
+    statement = over_all_rows(statement)
+    data, schemas = dict(inputs.data), dict(inputs.schemas)
+    for name in windowed(statement):
+        rows = numbered(name, schemas[name])
+        data[name] = prepared_in_spark(inputs.data, rows, schemas) if inputs.on_spark else prepared(inputs.data, rows)
+        schemas[name] = rows.views[-1].schema
+    return statement, Inputs(data, schemas, inputs.on_spark)
+
+
+def is_stream_on_spark(rows: Any) -> bool:
+    return not isinstance(rows, Source) and rows.isStreaming
+
+
+def _ends(rows: Any) -> bool:
+    """Are these rows a table, not a stream?"""
+    return rows.is_whole if isinstance(rows, Source) else not is_stream_on_spark(rows)
 
 
 def find(

@@ -1,13 +1,14 @@
-"""SELECT … FROM one input WHERE …, without a window: each row is answered by itself."""
+"""SELECT … FROM one input WHERE … [LIMIT n], without a window: each row is answered by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from skyband.core.encoding.inputs import in_batches
+from skyband.dialect.ranking import count_of, offset_of
 from skyband.dialect.resolving import plain_rows
 from skyband.dialect.statement import Statement
 from skyband.engines.embedded.running import give
@@ -19,11 +20,26 @@ def plain_answer(
 ) -> Any:
     """The rows, in the kind of the input; of a stream, a stream."""
     rows = plain_rows(statement, schemas)
+    limit, skipped = statement.take("limit"), offset_of(statement)
+    most = None if limit is None else count_of(statement, limit.expression)
     statement.check_taken()
     if on_spark:
-        return prepared_in_spark(data, rows, schemas)
+        df = prepared_in_spark(data, rows, schemas)
+        return df if most is None else df.offset(skipped).limit(most)
     source = prepared(rereadable(data, [rows]), rows)
     batches = in_batches(source.batches)
+    if most is not None:
+        batches = _some(batches, skipped, most)
     if not source.is_whole:
         return pa.RecordBatchReader.from_batches(source.schema, batches)
     return give(pa.Table.from_batches(batches, source.schema), source.like)
+
+
+def _some(batches: Iterator[pa.RecordBatch], skipped: int, most: int) -> Iterator[pa.RecordBatch]:
+    """The first rows behind some that are skipped. No more batches are read than that takes."""
+    for batch in batches:
+        rows = batch.slice(skipped, most)
+        skipped, most = max(0, skipped - len(batch)), most - len(rows)
+        yield rows
+        if not most:
+            return

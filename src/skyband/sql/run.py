@@ -17,7 +17,7 @@ from skyband.engines import outside_table_functions
 from skyband.sql.analyze import explain
 from skyband.sql.answers import projected
 from skyband.sql.embedded import answer_of, start_embedded
-from skyband.sql.inputs import find, open_inputs, with_variables
+from skyband.sql.inputs import Inputs, as_one_window, find, is_stream_on_spark, open_inputs, with_variables
 from skyband.sql.plain import plain_answer
 from skyband.sql.recognise import recognise
 from skyband.sql.spark import run_on_spark
@@ -102,12 +102,20 @@ def answer_to(
     """The answer over inputs that are given, or tables of a Spark session. `spec`: what the statement asks of them,
     where that is known."""
     inputs = open_inputs(statement, given, spark, variables)
-    if statement.is_plain and statement.explain is None:
+    is_plain = statement.is_plain or (statement.takes_any and not any(map(is_stream_on_spark, inputs.data.values())))
+    if is_plain and statement.explain is None:
         return plain_answer(statement, inputs.data, inputs.schemas, on_spark=inputs.on_spark)
-    spec = recognise(statement, inputs.schemas) if spec is None else spec
+    if spec is None:
+        statement, inputs = as_one_window(statement, inputs)
+        spec = _recognised(statement, inputs)
     if statement.explain is not None:
         return explain(spec, inputs, analyze=statement.explain == "ANALYZE")
     return run_on_spark(spec, inputs) if inputs.on_spark else answer_of(start_embedded(spec, inputs.data), spec)
+
+
+def _recognised(statement: Statement, inputs: Inputs) -> QuerySpec:
+    spec = recognise(statement, inputs.schemas)
+    return spec.about_tables() if statement.is_about_tables else spec
 
 
 class Started(NamedTuple):
@@ -128,8 +136,8 @@ def start(text: str, given: Mapping[str, Any], *, batch_rows: int) -> Started:
     if statement.explain is not None:
         statement.refuse("EXPLAIN does not run a statement, but this call does", None, "Leave EXPLAIN out.")
     cut = {name: _cut(read(one).plain(), batch_rows) for name, one in find(statement, given).items()}
-    inputs = open_inputs(statement, cut)
-    spec = recognise(statement, inputs.schemas)
+    statement, inputs = as_one_window(statement, open_inputs(statement, cut))
+    spec = _recognised(statement, inputs)
     return Started(start_embedded(spec, inputs.data), spec)
 
 

@@ -19,6 +19,7 @@ from skyband.core.plan import Draft, Plan, Step, in_panes
 from skyband.core.problem import Problem, Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
+from skyband.expressions.aggregates import COUNT_DISTINCT, read_aggregate
 from skyband.problems.joins import embedded, planning, sql, sql_over, sql_rows
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import bind
@@ -98,6 +99,13 @@ class Joins(Problem[JoinAggregate]):
         from skyband.problems.joins.picture import JoinsPicture  # deferred: few look on
 
         return JoinsPicture(session)
+
+    def said_of_nothing(self, query: JoinAggregate, answer: pa.Schema) -> pa.Table | None:
+        if query.group_by:
+            return None
+        counts = {name for name, text in query.aggregates if read_aggregate(text).function in ("COUNT", COUNT_DISTINCT)}
+        first = dict.fromkeys(counts, 0) | dict.fromkeys(answer.names[: -len(query.aggregates)], 1)
+        return pa.table([pa.array([first.get(field.name)], field.type) for field in answer], schema=answer)
 
     def codec(self, query: JoinAggregate, schema: Mapping[str, pa.Schema] | pa.Schema) -> JoinsCodec:
         return JoinsCodec(query, query.schemas(schema))

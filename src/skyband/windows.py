@@ -71,6 +71,11 @@ class Ticks:
         return self.slides and not self.by_count
 
     @property
+    def is_closed_by_rows(self) -> bool:
+        """Do windows close when later rows come? With a watermark that the caller moves, they do not."""
+        return self.closes_by_value and self.lateness < FOREVER
+
+    @property
     def moves_by_value(self) -> bool:
         """Does each row move the end of the window to its own time?"""
         return not self.slides and not self.by_count
@@ -134,6 +139,16 @@ class Window:
     def by_count(self) -> bool:
         return self.on is None
 
+    @property
+    def is_same_for_groups(self) -> bool:
+        """Do all groups of rows have the same windows? By count, each group counts its own arrivals."""
+        return not self.by_count
+
+    @property
+    def lacks_order(self) -> bool:
+        """Does it need a column that says in which order rows arrive, where rows have none by themselves?"""
+        return self.by_count and self.order is None
+
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all columns of the window."""
         for name, used_as in ((self.on, "the window's on="), (self.order, "the window's order=")):
@@ -148,6 +163,15 @@ class Window:
         every = 0 if self.every is None else span_ticks(self.every, self.on, column_type, "every")
         late = 0 if lateness is None else span_ticks(lateness, self.on, column_type, "lateness")
         return Ticks(size, every, late, self.by_count)
+
+    def planned(self) -> Ticks:
+        """This window before the type of its column is known: durations in microseconds.
+
+        The planner only compares size and slide with each other, so their unit does not matter to it.
+        """
+        tick = timedelta(microseconds=1)
+        size, every = (each // tick if isinstance(each, timedelta) else each for each in (self.size, self.every))
+        return Ticks(FOREVER if size is None else size, every or 0, 0, self.by_count)
 
     def __str__(self) -> str:
         unit = " rows" if self.by_count else ""

@@ -49,7 +49,7 @@ class OneWindowProblem(Problem[W]):
         return import_module(f"skyband.problems.{self.name}.spark")  # by name: only Spark's users have PySpark
 
     def refuses_spark(self, query: W) -> str | None:
-        if query.window.by_count and query.window.order is None:
+        if query.window.lacks_order:
             return "a window of arrivals needs order=, the column that defines the order of arrival"
         return None
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from skyband.core.operator import Ints
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.kernels.times import NO_TIME, all_within, set_aside
-from skyband.windows import FOREVER, NEVER, Span, Ticks, parse_span, span_ticks, whole_number
+from skyband.windows import NEVER, Span, Ticks, parse_span, span_ticks, whole_number
 
 _NO_TIMES = np.empty(0, np.int64)
 MOST_WINDOWS: Final = 1_000_000  # how many windows one row, or the end of the input, may close
@@ -116,7 +116,7 @@ class Reach:
     def check(self, time: Ints, next_close: Callable[[], int | None]) -> None:
         """Raise if one of these rows comes too far after all rows before it."""
         every = self._window.every
-        if not self._window.closes_by_value or self._window.lateness >= FOREVER or not len(time):
+        if not self._window.is_closed_by_rows or not len(time):
             return
         if self._latest is not None and int(time.max()) - self._latest <= MOST_WINDOWS * every:
             return
@@ -137,7 +137,7 @@ class Reach:
     def check_end(self, next_close: Callable[[], int | None]) -> None:
         """Raise if too many of the windows that hold the last row are still open."""
         size, every = self._window.size, self._window.every
-        if not self._window.closes_by_value or size >= FOREVER or size // every <= MOST_WINDOWS:
+        if not self._window.closes_by_value or self._window.endless or size // every <= MOST_WINDOWS:
             return
         if (due := next_close()) is None:
             return
@@ -152,7 +152,7 @@ class Reach:
 
     def accept(self, time: Ints) -> None:
         if self._window.closes_by_value and len(time):
-            self._latest = max(int(time.max()), self._latest if self._latest is not None else -FOREVER)
+            self._latest = max(int(time.max()), -NEVER if self._latest is None else self._latest)
 
 
 class Jumps:

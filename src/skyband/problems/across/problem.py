@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from skyband.core.distribution import Distribution, merged_by_window
-from skyband.core.plan import Draft, Plan, ticks_of
+from skyband.core.plan import Draft, Plan
 from skyband.core.problem import Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
@@ -54,12 +54,12 @@ class Across(OneWindowProblem[TopKAcross]):
         return f"about {plan.rows:,.0f} rows of the {of}, if {order}"
 
     def choose(self, query: TopKAcross, draft: Draft) -> Plan:
-        spec = planning.in_numbers(query, ticks_of(query.window))
+        spec = planning.in_numbers(query, query.window.planned())
         return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
 
     def distribution(self, query: TopKAcross, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
         return merged_by_window(
-            ticks_of(query.window), query.emit, f"over buckets by {', '.join(query.ids)}, merged for each window"
+            query.window.planned(), query.emit, f"over buckets by {', '.join(query.ids)}, merged for each window"
         )
 
     def picture(self, session: AcrossSession) -> Picture:

@@ -47,7 +47,7 @@ def _check_different(different: object, same: tuple[str, ...]) -> tuple[str, ...
 
 def _check_per(per: object, window: Window) -> tuple[str, ...]:
     columns = _names("per")(per)
-    if columns and not window.by_count and window.every is None:
+    if columns and window.is_same_for_groups and window.every is None:
         raise InvalidQuery(
             f"per={', '.join(columns)!r} in a window by value needs a slide, for example every='1 minute': without it, "
             "each row of any group would change the answers of all groups."

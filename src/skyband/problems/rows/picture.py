@@ -30,7 +30,7 @@ _MOST_LISTED: Final = 25  # of the rows that keep another one out
 def picture_of(session: Session) -> RowsPicture | None:
     """None: there is no one score to draw, or each group counts its own arrivals."""
     query: Any = session.query
-    if isinstance(query.by, tuple) or (query.per and query.window.by_count):
+    if isinstance(query.by, tuple) or (query.per and not query.window.is_same_for_groups):
         return None
     return RowsPicture(session, bind(query.by, plain_schema(session.schema)))
 

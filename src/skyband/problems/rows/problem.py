@@ -16,7 +16,7 @@ import pyarrow as pa
 from skyband.core.distribution import FROM_THE_START, Distribution, shows_without_rows
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import TAKEN
-from skyband.core.plan import Draft, Plan, ticks_of
+from skyband.core.plan import Draft, Plan
 from skyband.core.problem import Running
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
@@ -64,11 +64,11 @@ class Rows(OneWindowProblem[TopK]):
         return f", if scores come in {query.expect or 'random'} order"
 
     def choose(self, query: TopK, draft: Draft) -> Plan:
-        spec = planning.spec_of(query, ticks_of(query.window))
+        spec = planning.spec_of(query, query.window.planned())
         return planning.plan(spec, query.algorithm, expect=query.expect, window_rows=draft.window_rows)
 
     def distribution(self, query: TopK, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
-        ticks = ticks_of(query.window)
+        ticks = query.window.planned()
         if not query.per:
             return Distribution(False, "in one bucket: there is one ranking")
         if ticks.moves_by_value:

@@ -60,7 +60,7 @@ def _check_expect(expect: object) -> Order | None:
 def _check_forget(forget_after: Span | None, window: Window, per: tuple[str, ...]) -> int | timedelta | None:
     if forget_after is None:
         return None
-    if not window.by_count:
+    if window.is_same_for_groups:
         raise InvalidQuery(
             f"forget_after={forget_after!r} has no meaning in a window by value: it forgets a group with its last row."
         )

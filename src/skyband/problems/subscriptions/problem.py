@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from skyband.core.distribution import Distribution, by_its_rows
 from skyband.core.encoding.schemas import plain_schema
-from skyband.core.plan import Draft, Plan, ticks_of
+from skyband.core.plan import Draft, Plan
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import subscriptions
@@ -55,13 +55,13 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
         else:
             schemas = plain_schema(draft.schema), plain_schema(query.queries.schema)
             score = subscriptions.bind(query.score, query.ascending, *schemas)
-        spec = planning.in_numbers(query, ticks_of(query.window), scoring_of(score))
+        spec = planning.in_numbers(query, query.window.planned(), scoring_of(score))
         score_groups = planning.score_groups_of(query.queries, score)
         count = len(query.queries)
         return planning.plan(spec, count, query.algorithm, window_rows=draft.window_rows, score_groups=score_groups)
 
     def distribution(self, query: TopKForEach, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
-        ticks = ticks_of(query.window)
+        ticks = query.window.planned()
         if by_its_rows(ticks) and (by := subscriptions.equalities(query.where)):
             asked = ", ".join(f"q.{name}" for _, name in by)
             return Distribution(True, f"over buckets by {asked}: a row goes to the queries that ask for its value")

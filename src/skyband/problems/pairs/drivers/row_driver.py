@@ -35,7 +35,7 @@ class RowDriver(Driver[Answer]):
         super().__init__(WindowClock(spec.window))
         self.spec = spec
         scoring = spec.scoring
-        self._rows = WindowRows(scoring.width, scoring.colours, timed=not spec.window.by_count)
+        self._rows = WindowRows(scoring.width, scoring.colours, timed=not self._windows.numbered)
         self._waiting: list[Rows] = []  # by value with a slide: rows that have not been taken
         last = np.empty(spec.k if takes_back(spec.emit) else 0, PAIR)
         self._shown = Shown(last, np.empty(0, ANSWER), np.zeros(NUMBERS, np.int64))

@@ -35,6 +35,7 @@ class Picture(ABC):
     title: ClassVar[str]
     caption: ClassVar[str]  # how to read it
     legend: ClassVar[tuple[str, ...]]  # what is lit most, what is lit, what is grey, and what the line is
+    seen: SeenRows  # the rows of its input; a picture of several inputs has one for each, and says otherwise below
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -42,9 +43,9 @@ class Picture(ABC):
     def describe(self) -> Found:
         return {"form": self.form, "title": self.title, "caption": self.caption, "legend": list(self.legend)}
 
-    @abstractmethod
     def take(self, first: int, batch: pa.RecordBatch, source: Any) -> None:
         """Remember rows, of which the first is arrival `first`; called by the thread that pushes them."""
+        self.seen.take(first, batch)
 
     @abstractmethod
     def draw(self) -> Found:
@@ -64,7 +65,7 @@ class Picture(ABC):
 
     def rows_in_window(self) -> int | None:
         """How many rows the window has; None: nobody counts them."""
-        return None
+        return self.seen.rows_in_window()
 
     def step(self, now: Any, score: float) -> None:
         """The k-th score is this from now on; `now` is None as long as the window's column has not been seen."""

@@ -18,8 +18,7 @@ from skyband.errors import InvalidPipeline, SkybandError
 from skyband.pipelines.columns import columns_of
 from skyband.pipelines.file import read
 from skyband.pipelines.leaderboards import RESERVED
-from skyband.pipelines.mistakes import together
-from skyband.pipelines.model import Pipeline, Query, Sink, Source
+from skyband.pipelines.model import Pipeline, Query, Sink, Source, together
 from skyband.pipelines.outside import check_servers, outside
 from skyband.pipelines.postgresql import JDBC, is_address, refused
 from skyband.sql.recognise import recognise

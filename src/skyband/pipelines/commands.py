@@ -6,7 +6,7 @@ They import their modules when they run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -65,6 +65,7 @@ def run(
     ] = False,
 ) -> None:
     """Run a pipeline on Spark until Ctrl-C. The next run continues where it stopped."""
+    from skyband.pipelines.locking import only_run_of
     from skyband.pipelines.progress import open_view, telling
     from skyband.pipelines.signals import interrupts
 
@@ -72,7 +73,7 @@ def run(
         with telling() as tell:
             tell(f"Checking {file.name}, then starting Spark …")
             pipeline, statements, where = _checked(file, address, asked=serve or ui)
-            stack.enter_context(_locked(pipeline))
+            stack.enter_context(only_run_of(pipeline))
             stack.enter_context(_reported(debug))
             metrics = _metrics(metrics_port, metrics_address, where)
             served = stack.enter_context(_served(pipeline, where, metrics, tell, open_page=ui))
@@ -101,12 +102,6 @@ def _checked(
     refuse_missing_libraries(pipeline)
     refuse_dead_services(pipeline)
     return pipeline, report.statements, where
-
-
-def _locked(pipeline: Pipeline) -> AbstractContextManager[None]:
-    from skyband.pipelines.locking import only_run_of
-
-    return only_run_of(pipeline)
 
 
 def _metrics(port: int | None, address: str, where: Address | None) -> Metrics | None:

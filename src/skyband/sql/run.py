@@ -12,14 +12,16 @@ import pyarrow as pa
 from skyband.core.encoding.inputs import HeldRows, Source, in_batches, read
 from skyband.core.problem import Running
 from skyband.dialect.query_spec import QuerySpec
+from skyband.dialect.resolving import plain_rows
 from skyband.dialect.statement import Statement, understand
 from skyband.engines import outside_table_functions
+from skyband.engines.embedded.running import give
 from skyband.sql.analyze import explain
 from skyband.sql.answers import projected
 from skyband.sql.embedded import answer_of, start_embedded
 from skyband.sql.inputs import find, open_inputs, with_variables
-from skyband.sql.plain import plain_answer
 from skyband.sql.recognise import recognise
+from skyband.sql.rows import prepared, prepared_in_spark, rereadable
 from skyband.sql.spark import run_on_spark
 from skyband.sql.variables import NO_VARIABLES, Variables
 
@@ -138,3 +140,18 @@ def _cut(source: Source, batch_rows: int) -> Source:
         return source
     table = pa.Table.from_batches(in_batches(source.batches), source.schema)
     return source._replace(batches=HeldRows(table.to_batches(max_chunksize=batch_rows)))
+
+
+def plain_answer(
+    statement: Statement, data: Mapping[str, Any], schemas: Mapping[str, pa.Schema], *, on_spark: bool
+) -> Any:
+    """The rows, in the kind of the input; of a stream, a stream."""
+    rows = plain_rows(statement, schemas)
+    statement.check_taken()
+    if on_spark:
+        return prepared_in_spark(data, rows, schemas)
+    source = prepared(rereadable(data, [rows]), rows)
+    batches = in_batches(source.batches)
+    if not source.is_whole:
+        return pa.RecordBatchReader.from_batches(source.schema, batches)
+    return give(pa.Table.from_batches(batches, source.schema), source.like)

@@ -1,15 +1,26 @@
-"""Scores in orders that are not random: where the papers' bounds do not hold, and candidates are few or pile up.
+"""Scores in random order, the case of the papers' bounds, and in others, where candidates are few or pile up.
 
 Each is like `uniform`: a score, an id (the row's number or, with `ids`, one of so many, at random), and a time: 0, 1, …
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 
 from skyband.streams.batches import Floats, Ints, check_count, check_number, generated
-from skyband.streams.uniform import SCHEMA
+
+SCHEMA: Final = pa.schema([("score", pa.float64()), ("id", pa.int64()), ("time", pa.int64())])
+
+
+def uniform(rows: int, *, ids: int | None = None, seed: int = 1, batch_rows: int = 1_000_000) -> pa.RecordBatchReader:
+    """`rows` rows with a score from [0, 1), an id and a time: 0, 1, 2, ….
+
+    The id is the row's number or, with `ids`, one of so many, at random.
+    """
+    return generated(SCHEMA, lambda random, time: [random.random(len(time))], rows, ids, seed, batch_rows)
 
 
 def rising(rows: int, *, ids: int | None = None, seed: int = 1, batch_rows: int = 1_000_000) -> pa.RecordBatchReader:

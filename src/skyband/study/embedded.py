@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from skyband.core.session import Session
 from skyband.problems.rows.query import TopK
-from skyband.streams.uniform import uniform
+from skyband.streams.orders import uniform
 from skyband.study.results import Result
 from skyband.windows import sliding
 

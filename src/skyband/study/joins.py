@@ -16,7 +16,7 @@ import pyarrow as pa
 from skyband.problems.joins.costs import enumerate_plans
 from skyband.problems.joins.query import JoinAggregate
 from skyband.study.papers import tran
-from skyband.study.papers.effort import FULL, QUICK
+from skyband.study.papers.experiments import FULL, QUICK
 from skyband.study.results import Result
 from skyband.windows import sliding
 

@@ -18,9 +18,8 @@ from typing import Any, Final, NamedTuple
 from rich.table import Table
 
 from skyband.core.registry import algorithms_of
-from skyband.problems.rows.costs import MOST_SHOWN, ORDERS
 from skyband.problems.rows.operator import Spec
-from skyband.problems.rows.planning import plan
+from skyband.problems.rows.planning import MOST_SHOWN, ORDERS, plan
 from skyband.study.pushing import SCORES, STREAM_ROWS, Floats, cost, setting
 
 
@@ -130,10 +129,11 @@ def table(verdicts: Sequence[Verdict]) -> Table:
     return shown
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
-    within = sum(verdict.ratio <= BAR for verdict in verdicts)
+def summary(verdicts: Sequence[Any], bar: float = BAR) -> str:
+    """Of verdicts on rows or on pairs, whose bar may be another."""
+    within = sum(verdict.ratio <= bar for verdict in verdicts)
     worst = max(verdict.ratio for verdict in verdicts)
-    return f"{within} of {len(verdicts)} choices cost at most {BAR}x the best; the worst costs {worst:.2f}x."
+    return f"{within} of {len(verdicts)} choices cost at most {bar}x the best; the worst costs {worst:.2f}x."
 
 
 def write(verdicts: Sequence[Any], path: Path) -> None:

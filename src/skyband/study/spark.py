@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skyband.api import top_k
 from skyband.engines.spark.session import local_session
-from skyband.streams.uniform import uniform
+from skyband.streams.orders import uniform
 from skyband.study import spark_joins, spark_state, spark_triggers
 from skyband.study.results import Result
 from skyband.study.sizes import SPARK_JOIN_LINES, SPARK_LINES, SPARK_STATE_LINES, SPARK_TRIGGER_LINES, SparkSizes

@@ -12,7 +12,9 @@ import skyband as sb
 from skyband.core.plan import Choice
 from skyband.core.registry import candidates_of
 from skyband.expressions.pairs import bind
-from skyband.problems.pairs.costs import (
+from skyband.problems.pairs.drivers.scoring import scoring_of
+from skyband.problems.pairs.operator import Spec
+from skyband.problems.pairs.planning import (
     DISTANCES,
     KINDS,
     KS,
@@ -20,12 +22,10 @@ from skyband.problems.pairs.costs import (
     PairCosts,
     between,
     known_pair_costs,
+    plan,
     read,
     write,
 )
-from skyband.problems.pairs.drivers.scoring import scoring_of
-from skyband.problems.pairs.operator import Spec
-from skyband.problems.pairs.planning import plan
 from skyband.windows import Ticks
 
 SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64())])

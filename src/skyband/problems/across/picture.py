@@ -53,12 +53,6 @@ class AcrossPicture(Picture):
         self._codec: AcrossCodec = session._codec  # type: ignore[assignment]
         self.seen = SeenRows(self._codec._arranged, self._query.window)
 
-    def take(self, first: int, batch: pa.RecordBatch, source: Any) -> None:
-        self.seen.take(first, batch)
-
-    def rows_in_window(self) -> int | None:
-        return self.seen.rows_in_window()
-
     def draw(self) -> Found:
         live, shown = self._live(), self._shown()
         held = self._held(live)

@@ -32,6 +32,7 @@ class Across(OneWindowProblem[TopKAcross]):
 
     name = "across"
     query = TopKAcross
+    codec_type = AcrossCodec
     session = AcrossSession
     takes_bounds = True
 
@@ -67,9 +68,6 @@ class Across(OneWindowProblem[TopKAcross]):
 
         return AcrossPicture(session)
 
-    def codec(self, query: TopKAcross, schema: pa.Schema) -> AcrossCodec:
-        return AcrossCodec(query, schema)
-
     def start(self, data: Any, query: TopKAcross) -> Running:
         """Run over one stream, in which a column may name the source, or over a mapping from names to streams."""
         if isinstance(data, Mapping):
@@ -81,6 +79,9 @@ class Across(OneWindowProblem[TopKAcross]):
                 "stream=."
             )
         return super().start(data, query)
+
+    def bucket_on_spark(self, query: TopKAcross, schema: Any, snapshot: bytes, *, external_clock: bool) -> Any:
+        return self._spark.reopened(query, schema, snapshot, external_clock=external_clock)
 
     def run_on_spark(self, data: Any, query: TopKAcross, given: Any = None) -> Any:
         from skyband.problems.across import spark

@@ -41,6 +41,7 @@ class Pairs(OneWindowProblem[TopKPairs]):
     name = "pairs"
     shares_a_pass = True
     query = TopKPairs
+    codec_type = PairsCodec
 
     def title(self, query: TopKPairs) -> str:
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
@@ -92,9 +93,6 @@ class Pairs(OneWindowProblem[TopKPairs]):
 
     def groups(self, query: TopKPairs) -> tuple[str, ...]:
         return query.per
-
-    def codec(self, query: TopKPairs, schema: pa.Schema) -> PairsCodec:
-        return PairsCodec(query, schema)
 
     def alike(self, query: TopKPairs, columns: Sequence[str]) -> Hashable | None:
         """All but k and size."""

@@ -40,6 +40,7 @@ class Rows(OneWindowProblem[TopK]):
     takes_part_of_answer = True
     shares_a_pass = True
     query = TopK
+    codec_type = RowsCodec
 
     def title(self, query: TopK) -> str:
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
@@ -84,9 +85,6 @@ class Rows(OneWindowProblem[TopK]):
         from skyband.problems.rows.picture import picture_of  # deferred: few look on
 
         return picture_of(session)
-
-    def codec(self, query: TopK, schema: pa.Schema) -> RowsCodec:
-        return RowsCodec(query, schema)
 
     def alike(self, query: TopK, columns: Sequence[str]) -> Hashable | None:
         """Everything but k, size and slide.

@@ -60,12 +60,6 @@ class SubscriptionsPicture(Picture):
         self._by = readable(self._query.by)
         self.seen = SeenRows(plain_schema(session.schema), self._query.window, held=lambda: session._operator.held())
 
-    def take(self, first: int, batch: pa.RecordBatch, source: Any) -> None:
-        self.seen.take(first, batch)
-
-    def rows_in_window(self) -> int | None:
-        return self.seen.rows_in_window()
-
     def draw(self) -> Found:
         with self.session._turn:
             answer: Answer = self.answer_now()

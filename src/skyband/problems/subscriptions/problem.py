@@ -34,6 +34,7 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
 
     name = "subscriptions"
     query = TopKForEach
+    codec_type = SubscriptionsCodec
     session = SubscriptionsSession
 
     def title(self, query: TopKForEach) -> str:
@@ -77,9 +78,6 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
         from skyband.problems.subscriptions.picture import SubscriptionsPicture  # deferred: few look on
 
         return SubscriptionsPicture(session)
-
-    def codec(self, query: TopKForEach, schema: pa.Schema) -> SubscriptionsCodec:
-        return SubscriptionsCodec(query, schema)
 
     def run_on_spark(self, data: Any, query: TopKForEach, given: Any = None) -> Any:
         """Run `query` over the DataFrame `data`. `given`: a DataFrame of queries, or a stream of their changes."""

@@ -21,8 +21,7 @@ from skyband.problems.across.operator import ONCE, SUM, AcrossBatch, AcrossSpec
 from skyband.streams.incomplete import incomplete
 from skyband.streams.weblog import weblog
 from skyband.study.papers.claims import at, below, does_not_grow, falls, faster, grows, in_proportion, near, steady
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Say
 from skyband.study.papers.points import COST
 from skyband.study.papers.printed import called
 from skyband.windows import Ticks

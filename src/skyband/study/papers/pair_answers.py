@@ -21,8 +21,7 @@ from skyband.study.baselines.pairs.staircase_published.kernels.continuous import
 from skyband.study.baselines.pairs.staircase_published.kernels.search_tree import copy_each, scan_each, search_each
 from skyband.study.baselines.pairs.staircase_published.state import PublishedSkyband
 from skyband.study.pairs import SUPREME, spec_of
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Findings, Say
+from skyband.study.papers.experiments import Effort, Findings, Say
 from skyband.study.papers.pair_points import ATTRIBUTES, WINDOW, Contender, K, points
 from skyband.study.papers.points import COST
 

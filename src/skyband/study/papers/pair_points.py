@@ -24,8 +24,7 @@ from skyband.study.baselines.pairs.naive.state import Naive
 from skyband.study.baselines.pairs.staircase_published.state import PublishedSkyband
 from skyband.study.baselines.pairs.supreme.state import Supreme
 from skyband.study.pairs import SCORES, SUPREME, spec_of
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Findings, Say
+from skyband.study.papers.experiments import Effort, Findings, Say
 from skyband.study.papers.points import COST
 from skyband.windows import Ticks
 

@@ -16,8 +16,7 @@ import numpy.typing as npt
 from skyband.core.operator import Floats, Ints
 from skyband.problems.rows.algorithms.filtered.candidate_bound import candidates, chance, log_choose
 from skyband.study.papers.claims import Judge, below, near
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Readings, Say, Verdict
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Readings, Say, Verdict
 
 PAPER: Final = "Pripužić and others, TODS 2015"
 

@@ -25,8 +25,7 @@ from skyband.study.papers import (
     tran,
     tran_search,
 )
-from skyband.study.papers.effort import FULL, QUICK, Effort
-from skyband.study.papers.experiments import Experiment, Outcome
+from skyband.study.papers.experiments import FULL, QUICK, Effort, Experiment, Outcome
 from skyband.study.papers.page import write_page
 from skyband.study.papers.report import read, shown, summary, write
 

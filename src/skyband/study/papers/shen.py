@@ -18,10 +18,9 @@ import pyarrow as pa
 from skyband.core.emit import ENTRIES
 from skyband.problems.rows.operator import Spec
 from skyband.streams.arrivals import late
-from skyband.streams.uniform import uniform
+from skyband.streams.orders import uniform
 from skyband.study.papers.claims import does_not_grow, falls, faster, grows_less
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Say
 from skyband.study.papers.points import BATCH_ROWS, ENDLESS, HELD, Case, Contender, able, compile_for, sweep
 from skyband.windows import Ticks
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.clock import WindowClock
-from skyband.core.driver import Driver
+from skyband.core.clock import Driver, WindowClock
 from skyband.core.emit import ENTER
 from skyband.core.operator import Arrays, Codes, Ints, ShowsNoRows
 from skyband.core.validation import FARTHEST, Saved

@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.clock import LATEST, WindowClock
-from skyband.core.driver import Driver
+from skyband.core.clock import LATEST, Driver, WindowClock
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import FARTHEST, Saved
 from skyband.problems.pairs.operator import ANSWER, PAIR, Answer, Batch, PairOperator, Pairs, Spec

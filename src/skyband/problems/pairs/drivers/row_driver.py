@@ -13,15 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Spans
-from skyband.core.clock import LATEST, WindowClock
-from skyband.core.driver import Driver
+from skyband.core.clock import LATEST, Driver, WindowClock
 from skyband.core.emit import is_once, takes_back
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import Saved
 from skyband.kernels.positions import ascending
 from skyband.problems.pairs.drivers.ad_hoc import AdHocPairs
-from skyband.problems.pairs.drivers.kernels.emit import MARKED, NUMBERS, OUT, SHOWN, Shown, show_answer
-from skyband.problems.pairs.drivers.kernels.rows import renumber
+from skyband.problems.pairs.drivers.kernels import MARKED, NUMBERS, OUT, SHOWN, Shown, renumber, show_answer
 from skyband.problems.pairs.drivers.window_rows import Rows, WindowRows
 from skyband.problems.pairs.operator import ANSWER, PAIR, Answer, Batch, Pairs, Spec, relabelled
 

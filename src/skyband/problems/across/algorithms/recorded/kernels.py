@@ -30,8 +30,7 @@ from skyband.problems.across.algorithms.staircase.kernels import (
     take_row,
 )
 from skyband.problems.across.drivers.kernels.emit import show
-from skyband.problems.across.drivers.kernels.slots import EARLIEST, forget
-from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
+from skyband.problems.across.drivers.kernels.slots import ANSWER_DUE, EARLIEST, forget
 
 RECORD = np.dtype(
     [

@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import kernel, part
-from skyband.problems.across.drivers.kernels.ascending import insert, remove
 from skyband.problems.across.drivers.kernels.emit import show
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, score
-from skyband.problems.across.drivers.kernels.slots import EARLIEST, is_later, latest_row, take_value
-from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
+from skyband.problems.across.drivers.kernels.slots import ANSWER_DUE, EARLIEST, is_later, latest_row, take_value
 from skyband.study.baselines.across.early_aggregation.kernels import (
     current_score,
+    insert,
     place_for,
     put_together,
+    remove,
     write_values,
 )
 

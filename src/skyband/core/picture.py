@@ -7,7 +7,7 @@ show it. A picture hears of the rows that are pushed, and remembers the latest o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -119,6 +119,12 @@ def sample(which: Ints, id: Ints, most: int = MOST_DOTS) -> Ints:
 def found(id: str, score: Any, row: Mapping[str, Any], **more: Any) -> Found:
     """A line that can be clicked: what it is, its score, and what it shows."""
     return {"id": id, "score": score, "row": dict(row), **more}
+
+
+def unranked(id: str, verdict: str, row: Mapping[str, Any], k: Any, facts: Sequence[Any] = ()) -> Found:
+    """Why something has no rank now."""
+    told = {"id": id, "kind": "", "verdict": verdict, "row": dict(row), "k": k, "facts": [*facts]}
+    return told | {"score": None, "rank": None, "leaves": None, "better": []}
 
 
 def is_better(count: int, what: str) -> str:

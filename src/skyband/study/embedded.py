@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Final
@@ -125,7 +125,8 @@ def measure_growth(name: str, data: Input, sizes: Sequence[int], passes: int, sa
     for size in sizes:
         say(f"growth: filling a window of {_short(size)} rows")
         sessions[size] = TopK(k=10, by="score", window=sliding(size, every=size // 10)).open(data.batches[0].schema)
-        for batch in _until_full(data.batches, size):
+        # Over and over, until there were as many rows as the window holds, and a slide more.
+        for batch in islice(cycle(data.batches), math.ceil(1.1 * size / data.batches[0].num_rows)):
             sessions[size].push(batch)
     seconds = dict.fromkeys(sizes, math.inf)
     for number in range(passes):
@@ -172,11 +173,6 @@ def _rows_held(query: TopK, data: Input) -> float:
         counts.append(session.stats().rows_held)
         session.push(batch.slice(1))
     return float(np.mean(counts[len(counts) // 4 :]))
-
-
-def _until_full(batches: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """Batches over and over, until there were as many rows as the window holds, and a slide more."""
-    return islice(cycle(batches), math.ceil(1.1 * size / batches[0].num_rows))
 
 
 def _short(rows: int) -> str:

@@ -30,6 +30,7 @@ from skyband.core.picture import (
     leaves,
     sample,
     scattered,
+    unranked,
     window_of,
 )
 from skyband.core.query import replace_unchecked
@@ -129,15 +130,7 @@ class SubscriptionsPicture(Picture):
         is_held = bool(np.isin(row.position, self.session.held()))
         if at is None:
             why = self._why_unranked(row, group, has_left, asked)
-            return told | {
-                "kind": "",
-                "verdict": why,
-                "score": None,
-                "rank": None,
-                "k": k,
-                "facts": facts,
-                "better": [],
-            }
+            return unranked(told["id"], why, row.values, k, facts) | {"leaves": told["leaves"]}
         rank, score = at + 1, ranking[at][1]
         facts[1:1] = [["score", f"{self._by} = {score:g}"], ["rank now", rank]]
         return told | {

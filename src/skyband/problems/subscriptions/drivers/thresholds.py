@@ -191,7 +191,8 @@ class Thresholds(Lists):
                     length = int(self._queries["length"][which[at]]) + v - u
                     self._make_room(4 * length + 16)
                     self._make_room_out(4 * length)
-                    self._make_room_lists(length)
+                    if len(self._room.hit) < length:
+                        self._room = room_for_lists(2 * length)
             begin = reached
         return np.concatenate(failed) if failed else np.empty(0, np.int64)
 
@@ -242,7 +243,3 @@ class Thresholds(Lists):
                 self._make_room(2 * k + 8)
                 self._make_room_out(2 * k)
         return np.concatenate(failed) if failed else np.empty(0, np.int64)
-
-    def _make_room_lists(self, rows: int) -> None:
-        if len(self._room.hit) < rows:
-            self._room = room_for_lists(2 * rows)

@@ -188,12 +188,10 @@ class Indexed(Passive):
 
     # -- state -------------------------------------------------------------------------------------------------------
 
-    def _buffered(self) -> Ints:
-        return np.arange(max(0, self._arrivals - self._kind.buffer), self._arrivals)
-
     def held(self) -> Ints:
         """The rows of the buffer, and those that a query or filter refers to and that are in the window."""
-        rows = np.union1d(self._buffered(), self._laid_out()[2]["row"])
+        buffered = np.arange(max(0, self._arrivals - self._kind.buffer), self._arrivals)
+        rows = np.union1d(buffered, self._laid_out()[2]["row"])
         return rows[rows >= self._arrivals - self.spec.window.size] + self._offset
 
     def rows_held(self) -> int:

@@ -15,7 +15,6 @@ from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.resolving import plain_rows
 from skyband.dialect.statement import Statement, understand
 from skyband.engines import outside_table_functions
-from skyband.engines.embedded.running import give
 from skyband.sql.analyze import explain
 from skyband.sql.answers import projected
 from skyband.sql.embedded import answer_of, start_embedded
@@ -154,4 +153,4 @@ def plain_answer(
     batches = in_batches(source.batches)
     if not source.is_whole:
         return pa.RecordBatchReader.from_batches(source.schema, batches)
-    return give(pa.Table.from_batches(batches, source.schema), source.like)
+    return source.like.give(pa.Table.from_batches(batches, source.schema))

@@ -33,9 +33,9 @@ class Like:
     kind: Kind = "table"
     columns: dict[str, dict[str, Any]] = field(default_factory=dict)  # pandas' own metadata of each column
 
-    def give(self, answer: pa.Table) -> Any:
-        """Convert an answer to the user's type."""
-        if self.kind == "table":
+    def give(self, answer: pa.Table | pa.RecordBatchReader) -> Any:
+        """Convert an answer to the user's type; a reader stays one."""
+        if self.kind == "table" or not isinstance(answer, pa.Table):
             return answer
         if self.kind == "pandas":
             return self._as_pandas(answer)

@@ -151,9 +151,7 @@ class Window:
 
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all columns of the window."""
-        for name, used_as in ((self.on, "the window's on="), (self.order, "the window's order=")):
-            if name is not None and name not in columns:
-                raise UnknownColumn.named(name, columns, used_as=used_as)
+        UnknownColumn.check(columns, ([self.on], "the window's on="), ([self.order], "the window's order="))
 
     def ticks(self, schema: pa.Schema, lateness: int | timedelta | None = None) -> Ticks:
         """This window in the unit of its column in `schema`."""

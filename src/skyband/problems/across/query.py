@@ -291,10 +291,7 @@ class TopKAcross(Query):
         rows."""
         self.window.check_columns(columns)
         values = self.values if stream is None else (self.values[self.streams.index(stream)],)
-        used = [*((name, "id=") for name in self.ids), *((name, "value=") for name in values), (self.stream, "stream=")]
-        for name, used_as in used:
-            if name is not None and name not in columns:
-                raise UnknownColumn.named(name, columns, used_as=used_as)
+        UnknownColumn.check(columns, (self.ids, "id="), (values, "value="), ([self.stream], "stream="))
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> AcrossSession:
         """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""

@@ -124,10 +124,7 @@ class TopKPairs(Query):
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by` and `where`."""
         self.window.check_columns(columns)
-        for names, used_as in ((self.per, "per="), (self.same, "same="), (self.different, "different=")):
-            for name in names:
-                if name not in columns:
-                    raise UnknownColumn.named(name, columns, used_as=used_as)
+        UnknownColumn.check(columns, (self.per, "per="), (self.same, "same="), (self.different, "different="))
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
         """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""

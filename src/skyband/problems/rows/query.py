@@ -166,9 +166,7 @@ class TopK(Query):
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by`."""
         self.window.check_columns(columns)
-        for name in self.per:
-            if name not in columns:
-                raise UnknownColumn.named(name, columns, used_as="per=")
+        UnknownColumn.check(columns, (self.per, "per="))
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
         """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""

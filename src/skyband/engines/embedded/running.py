@@ -22,11 +22,11 @@ import pyarrow.compute as pc
 from skyband.core.calls import Stats
 from skyband.core.encoding.inputs import Like, Source, WholeRows, in_batches, read
 from skyband.core.encoding.schemas import is_value, plain_schema
+from skyband.core.encoding.times import ascends
 from skyband.core.encoding.value_types import as_values
 from skyband.core.problem import Running
 from skyband.core.session import Session
 from skyband.errors import InvalidQuery, LateRows
-from skyband.kernels.times import ascends
 from skyband.windows import Window
 
 if TYPE_CHECKING:

@@ -103,7 +103,7 @@ def measure(workload: Workload, data: Input, passes: int, say: Callable[[str], N
         # Three to one: the pass is short, and a reference that was disturbed would flatter us.
         reference = min(reference, *(_time_numpy(data) for _ in range(3)))
         session = workload.query.open(data.batches[0].schema)
-        ours = min(ours, _time_push(session, data.batches))
+        ours = min(ours, time_push(session, data.batches))
     rate, reference_rate = data.rows / ours, data.rows / reference
     return Result(
         workload.name,
@@ -132,7 +132,7 @@ def measure_growth(name: str, data: Input, sizes: Sequence[int], passes: int, sa
     for number in range(passes):
         say(f"growth: pass {number + 1} of {passes}")
         for size, session in sessions.items():
-            seconds[size] = min(seconds[size], _time_push(session, data.batches))
+            seconds[size] = min(seconds[size], time_push(session, data.batches))
     slowest = max(sizes, key=lambda size: seconds[size])
     smallest, largest = min(sizes), max(sizes)
     return Result(
@@ -157,7 +157,7 @@ def _time_numpy(data: Input) -> float:
     return time.perf_counter() - started
 
 
-def _time_push(session: Session, batches: list[pa.RecordBatch]) -> float:
+def time_push(session: Session, batches: list[pa.RecordBatch]) -> float:
     started = time.perf_counter()
     for batch in batches:
         session.push(batch)

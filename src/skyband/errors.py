@@ -62,14 +62,6 @@ class UnknownColumn(InvalidQuery):
         hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
         return cls(f"No column {name!r} for {used_as}.{hint} Columns: {', '.join(known) or 'none'}.")
 
-    @classmethod
-    def check(cls, columns: Iterable[str], *used: tuple[Iterable[str | None], str]) -> None:
-        """Raise unless `columns` has all these names, each group with what it is used as."""
-        for names, used_as in used:
-            for name in names:
-                if name is not None and name not in columns:
-                    raise cls.named(name, columns, used_as=used_as)
-
 
 class InvalidExpression(InvalidQuery):
     """An expression cannot be parsed, or does not give one number for each row.

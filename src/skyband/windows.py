@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
@@ -151,7 +152,7 @@ class Window:
 
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all columns of the window."""
-        UnknownColumn.check(columns, ([self.on], "the window's on="), ([self.order], "the window's order="))
+        check_names(columns, ([self.on], "the window's on="), ([self.order], "the window's order="))
 
     def ticks(self, schema: pa.Schema, lateness: int | timedelta | None = None) -> Ticks:
         """This window in the unit of its column in `schema`."""
@@ -176,6 +177,14 @@ class Window:
         kind = "from the start" if self.size is None else f"the last {_spoken(self.size)}{unit}"
         slide = "with each arrival" if self.every is None else f"every {_spoken(self.every)}{unit}"
         return f"{kind}, {slide}" + (f", on {self.on}" if self.on else "")
+
+
+def check_names(columns: Iterable[str], *used: tuple[Iterable[str | None], str]) -> None:
+    """Raise `UnknownColumn` unless `columns` has all these names, each group with what it is used as."""
+    for names, used_as in used:
+        for name in names:
+            if name is not None and name not in columns:
+                raise UnknownColumn.named(name, columns, used_as=used_as)
 
 
 def sliding(size: Span, *, every: Span | None = None, on: str | None = None, order: str | None = None) -> Window:
@@ -303,7 +312,7 @@ def _parse_duration(text: str, what: str) -> timedelta:
     total_us, at = 0, 0
     while at < len(text) or not text:
         part = _DURATION.match(text, at)
-        unit = part and _UNIT_US.get(_singular(part[2].lower()))
+        unit = part and (_UNIT_US.get(part[2].lower()) or _UNIT_US.get(part[2].lower().removesuffix("s")))
         if not part or not unit:
             raise InvalidQuery(
                 f"{what}={text!r} is not a duration. Write a number and a unit, such as '10 minutes' or "
@@ -336,10 +345,6 @@ def _spoken(span: int | timedelta) -> str:
         return f"{span:,}"
     words = _in_words(span)
     return words.removeprefix("1 ") if words.count(" ") == 1 else words
-
-
-def _singular(unit: str) -> str:
-    return unit if unit in _UNIT_US else unit.removesuffix("s")
 
 
 def _check(window: Window) -> None:

@@ -10,9 +10,9 @@ import pyarrow as pa
 from skyband.core import query
 from skyband.core.query import Emits, Length, Names, Query, option
 from skyband.core.registry import problem_of
-from skyband.errors import InvalidQuery, UnknownColumn
+from skyband.errors import InvalidQuery
 from skyband.expressions import pairs
-from skyband.windows import Window
+from skyband.windows import Window, check_names
 
 if TYPE_CHECKING:
     from skyband.core.session import Session
@@ -124,7 +124,7 @@ class TopKPairs(Query):
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by` and `where`."""
         self.window.check_columns(columns)
-        UnknownColumn.check(columns, (self.per, "per="), (self.same, "same="), (self.different, "different="))
+        check_names(columns, (self.per, "per="), (self.same, "same="), (self.different, "different="))
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
         """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""

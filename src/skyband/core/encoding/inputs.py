@@ -165,6 +165,13 @@ class Source(NamedTuple):
             check_same(batch.schema, self.schema)
         return batch
 
+    def cut(self, rows_at_once: Callable[[int], int]) -> Source:
+        """The same rows, a whole input in batches of so many; the function is told how many there are."""
+        if not self.is_whole:
+            return self
+        table = pa.Table.from_batches(in_batches(self.batches), self.schema)
+        return self._replace(batches=HeldRows(table.to_batches(max_chunksize=rows_at_once(len(table)))))
+
     def held(self) -> Source:
         """Keep the rows of a whole input in memory, so that it is read only once."""
         return self._replace(batches=HeldRows(self.batches)) if self.is_whole else self

@@ -147,8 +147,7 @@ def _check_table(pipeline: Pipeline, sink: Sink) -> None:
     if sink.format == "delta":
         if sink.options and "://" not in str(sink.path) and "$" not in str(sink.path):
             raise pipeline.wrong(
-                "options are for an object store (such as AWS_REGION), but this path is a folder.",
-                *(*path, "options"),
+                "options are for an object store (such as AWS_REGION), but this path is a folder.", *(*path, "options")
             )
         return
     if "." not in str(sink.table):

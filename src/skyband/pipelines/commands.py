@@ -167,12 +167,7 @@ def _where_to_serve(pipeline: Pipeline, address: str | None, *, asked: bool) -> 
 
 @contextmanager
 def _served(
-    pipeline: Pipeline,
-    where: Address | None,
-    metrics: Metrics | None,
-    tell: Callable[[str], None],
-    *,
-    open_page: bool,
+    pipeline: Pipeline, where: Address | None, metrics: Metrics | None, tell: Callable[[str], None], *, open_page: bool
 ) -> Iterator[ServedPipeline | None]:
     """What readers are served, until the end of the block; its address is printed once, with the token."""
     if where is None or metrics is None:
@@ -262,9 +257,7 @@ def submit(
         typer.echo(f"# The environment of the driver must have {', '.join(sorted(names))}.", err=True)
 
 
-def init(
-    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("pipeline.toml"),
-) -> None:
+def init(file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("pipeline.toml")) -> None:
     """Write a first pipeline file with comments, ready to run."""
     if file.exists():
         raise InvalidInput(f"{file} exists already. Name another file.")

@@ -172,13 +172,7 @@ def flows(rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
 def _filled(window: int, batch: int, algorithm: str) -> tuple[AcrossSession, Iterator[list[pa.RecordBatch]]]:
     """A session whose window is full, and rows to push, without end, so many at a time."""
     query = TopKAcross(
-        k=10,
-        id="id",
-        value="value",
-        stream="stream",
-        streams=STREAMS,
-        window=sliding(window),
-        algorithm=algorithm,
+        k=10, id="id", value="value", stream="stream", streams=STREAMS, window=sliding(window), algorithm=algorithm
     )
     rows = window + window // 4 + 40 * batch
     table = incomplete(rows, streams=3, xi=0.5, recent=max(window // 10, 10)).combine_chunks()

@@ -71,14 +71,7 @@ def _workloads() -> list[Workload]:
         by_panes(1000, 0.12),
         by_arrival(9, 0.1),
         by_arrival(81, 0.012),
-        Workload(
-            "groups",
-            "1000 groups, k = 10, window 1M ms, slide 100k ms",
-            per_id,
-            0.02,
-            "20,000–35,000",
-            ids=1000,
-        ),
+        Workload("groups", "1000 groups, k = 10, window 1M ms, slide 100k ms", per_id, 0.02, "20,000–35,000", ids=1000),
     ]
 
 

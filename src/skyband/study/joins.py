@@ -138,11 +138,7 @@ def best_groups(passes: int, say: Callable[[str], None]) -> Result:
     seconds = {}
     rows = 20 * BATCH
     question = JoinAggregate(
-        inputs=sliding(5 * BATCH, every=BATCH, on="t"),
-        group_by="g",
-        aggregates={"n": "COUNT(*)"},
-        order_by="n",
-        k=10,
+        inputs=sliding(5 * BATCH, every=BATCH, on="t"), group_by="g", aggregates={"n": "COUNT(*)"}, order_by="n", k=10
     )
     for groups in (1_000, 1_000_000):
         table = zipf(rows, groups)

@@ -80,11 +80,7 @@ def _rank(values: list[float], percent: int) -> float:
 
 
 def _run(
-    spark: SparkSession,
-    folder: Path,
-    ask: Callable[[DataFrame], DataFrame],
-    triggers: int,
-    say: Callable[[int], None],
+    spark: SparkSession, folder: Path, ask: Callable[[DataFrame], DataFrame], triggers: int, say: Callable[[int], None]
 ) -> Triggers:
     say(0)
     folder.mkdir()

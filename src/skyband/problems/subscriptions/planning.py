@@ -54,12 +54,7 @@ def in_numbers(query: TopKForEach, ticks: Ticks, scoring: Scoring) -> Spec:
 
 
 def plan(
-    spec: Spec,
-    queries: int,
-    named: str | None = None,
-    *,
-    window_rows: float | None = None,
-    score_groups: int = 0,
+    spec: Spec, queries: int, named: str | None = None, *, window_rows: float | None = None, score_groups: int = 0
 ) -> Plan:
     """Plan the named algorithm or, without a name, the one whose rows cost least.
 
@@ -199,9 +194,6 @@ class SubscriptionCosts:
 
 
 _file = cost_files.File(
-    "subscriptions",
-    {"pieces": list(PIECES)},
-    "skyband calibrate --subscriptions",
-    SubscriptionCosts,
+    "subscriptions", {"pieces": list(PIECES)}, "skyband calibrate --subscriptions", SubscriptionCosts
 )
 cache_file, write, read, known_subscription_costs = _file.cache_file, _file.write, _file.read, cache(_file.known)

@@ -32,13 +32,7 @@ class Effort:
 
 FULL: Final = Effort(error_runs=200)  # as many as the paper
 QUICK: Final = Effort(
-    quick=True,
-    turn_seconds=0.04,
-    passes=2,
-    fill_seconds=1.5,
-    error_rows=1_000_000,
-    questions=200,
-    size_samples=100,
+    quick=True, turn_seconds=0.04, passes=2, fill_seconds=1.5, error_rows=1_000_000, questions=200, size_samples=100
 )
 
 

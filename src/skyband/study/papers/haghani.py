@@ -185,8 +185,7 @@ _RECORDED_HOLDS_LESS: Final = Claim(
     below(HELD, "recorded", "estimated"),
 )
 _RECORDED_FINDS_ALL: Final = Claim(
-    "Ours: recorded finds what it promised, 0.95 of the objects.",
-    at(PRECISION, "recorded", 1000, at_least=RECALL),
+    "Ours: recorded finds what it promised, 0.95 of the objects.", at(PRECISION, "recorded", 1000, at_least=RECALL)
 )
 _FASTER: Final = Claim("Ours: a row costs staircase less than EAA.", faster("staircase", "early_aggregation"))
 
@@ -218,8 +217,7 @@ EXPERIMENTS: Final = (
         measure_intervals,
         (
             Claim(
-                "The skyline grows linearly with the interval.",
-                grows("scores may rise", at_least=3, measure=SKYLINE),
+                "The skyline grows linearly with the interval.", grows("scores may rise", at_least=3, measure=SKYLINE)
             ),
         ),
     ),

@@ -141,9 +141,7 @@ class Contender:
     @classmethod
     def open(cls, case: Case) -> Contender:
         return cls(
-            case,
-            find(case.algorithm, "rows").open(case.spec),
-            Feed(case.stream(), by_count=case.spec.window.by_count),
+            case, find(case.algorithm, "rows").open(case.spec), Feed(case.stream(), by_count=case.spec.window.by_count)
         )
 
     @property

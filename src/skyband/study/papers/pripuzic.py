@@ -300,10 +300,7 @@ EXPERIMENTS: Final = (
         ("relaxed, row by row", "relaxed+relaxed", RAPF),
         sweep(_by_gamma),
         (
-            Claim(
-                "A larger γ, which prunes more rarely, makes RA faster.",
-                falls("relaxed, row by row"),
-            ),
+            Claim("A larger γ, which prunes more rarely, makes RA faster.", falls("relaxed, row by row")),
             Claim("It holds more rows then.", grows("relaxed, row by row", measure=HELD, at_least=1.05)),
         ),
     ),

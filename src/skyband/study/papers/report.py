@@ -28,11 +28,7 @@ from skyband.study.papers.experiments import (
 from skyband.study.papers.printed import printed_for, subject
 from skyband.study.results import machine
 
-MARKS: Final = {
-    True: ("✓ holds", "green"),
-    False: ("✗ does not hold", "bold red"),
-    None: ("– not judged", "yellow"),
-}
+MARKS: Final = {True: ("✓ holds", "green"), False: ("✗ does not hold", "bold red"), None: ("– not judged", "yellow")}
 
 
 def shown(outcome: Outcome) -> Group:

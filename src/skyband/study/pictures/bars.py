@@ -11,17 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from skyband.study.pictures.drawing import (
-    BLUE,
-    FAINT,
-    GRID,
-    ORANGE,
-    PURPLE,
-    SOFT,
-    TEAL,
-    Sheet,
-    width_of,
-)
+from skyband.study.pictures.drawing import BLUE, FAINT, GRID, ORANGE, PURPLE, SOFT, TEAL, Sheet, width_of
 
 PAGES: Final = Path(__file__).parents[4] / "docs" / "measurements"
 FILLS: Final = (BLUE, ORANGE, TEAL, PURPLE, FAINT)  # of the first series, the second, …

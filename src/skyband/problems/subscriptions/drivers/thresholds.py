@@ -62,14 +62,7 @@ class Thresholds(Lists):
     """The operator. Algorithms differ only in the index that finds the rows for a query."""
 
     def __init__(
-        self,
-        spec: Spec,
-        index: Index,
-        *,
-        slack: float = SLACK,
-        hits: int = HITS,
-        parts: int = PARTS,
-        few: int = FEW,
+        self, spec: Spec, index: Index, *, slack: float = SLACK, hits: int = HITS, parts: int = PARTS, few: int = FEW
     ) -> None:
         super().__init__(spec, slack=slack, hits=hits)
         self._index = index

@@ -101,10 +101,7 @@ class PairBand(RowDriver):
         return self._band[: self._held]
 
     def _saved(self) -> Arrays:
-        return {
-            "band": self._band[: self._held].copy(),
-            "merged": np.array([self._merged, self._stale], np.int64),
-        }
+        return {"band": self._band[: self._held].copy(), "merged": np.array([self._merged, self._stale], np.int64)}
 
     def validate(self, saved: Saved) -> None:
         super().validate(saved)

@@ -41,12 +41,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 
 
 def open(
-    spec: Spec,
-    *,
-    limit: CountOrNone | None = None,
-    block: Count = 32768,
-    slack: Count = 64,
-    initial_room: Count = 1024,
+    spec: Spec, *, limit: CountOrNone | None = None, block: Count = 32768, slack: Count = 64, initial_room: Count = 1024
 ) -> Budgeted:
     """`limit` is the number of candidates that it holds behind the first k; None: as many as the error requires."""
     return Budgeted(spec, limit, block, slack, initial_room)

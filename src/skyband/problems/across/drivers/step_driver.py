@@ -39,6 +39,7 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
     wants_keys = False
     recall = 1.0
     _s: Any  # the algorithm's state: a named tuple of arrays
+    _repeated: int  # which of its `numbers` counts the rows that broke the promise of how often an object comes
     _kernel: Callable[..., tuple[int, int]]  # executes steps
 
     def __init__(self, spec: AcrossSpec) -> None:
@@ -57,11 +58,11 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
         """The number of slots of an object."""
         return self.spec.streams
 
-    # -- an algorithm implements these --------------------------------------------------------------------------------
-
     @property
-    @abstractmethod
-    def repeated(self) -> int: ...
+    def repeated(self) -> int:
+        return int(self._s.numbers[self._repeated])
+
+    # -- an algorithm implements these --------------------------------------------------------------------------------
 
     @abstractmethod
     def _grow(self, codes: int) -> None:

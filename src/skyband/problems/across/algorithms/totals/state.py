@@ -65,6 +65,7 @@ class Totals(StepDriver):
     """The operator. After the bar is set, there are at least `width` candidates, if there are that many objects."""
 
     _s: State
+    _repeated = REPEATED
     _kernel = staticmethod(totals_kernels.execute)
 
     def __init__(self, spec: AcrossSpec, *, width: int = 256) -> None:
@@ -87,10 +88,6 @@ class Totals(StepDriver):
             bar,
             numbers,
         )
-
-    @property
-    def repeated(self) -> int:
-        return int(self._s.numbers[REPEATED])
 
     # -- steps --------------------------------------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import skyband as sb
-from skyband.problems.pairs.planning import DISTANCES, KINDS, PairCosts
-from skyband.problems.pairs.planning import KS as PAIR_KS
-from skyband.problems.rows.planning import KS, SHAPES, Costs, window_rows_of
+from skyband.problems.pairs.costs import DISTANCES, KINDS, PairCosts
+from skyband.problems.pairs.costs import KS as PAIR_KS
+from skyband.problems.rows.costs import KS, SHAPES, Costs, window_rows_of
 
 GOLDEN = Path(__file__).parent / "explained"
 

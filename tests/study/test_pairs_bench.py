@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skyband.problems.pairs.planning import KINDS
+from skyband.problems.pairs.costs import KINDS
 from skyband.study import limits, pair_costs, pair_planner, pairs, planner
 from skyband.study.baselines.pairs.staircase_published.kernels import search_tree
 from skyband.study.baselines.pairs.supreme.state import Supreme

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skyband.problems.subscriptions import planning as subscription_costs
+from skyband.problems.subscriptions import costs as subscription_costs
 from skyband.study import subscriptions_costs as measuring
 from skyband.study.papers import subscriptions, subscriptions_points
 from skyband.study.papers.experiments import Effort

@@ -1,4 +1,4 @@
-"""Measures what a row costs each algorithm on this machine, for the planner: see problems/rows/planning.py."""
+"""Measures what a row costs each algorithm on this machine, for the planner: see problems/rows/costs.py."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import product
 
 from skyband.core.cost_files import machine
 from skyband.core.registry import candidates_of
+from skyband.problems.rows.costs import KS, MEASURED_AS, ORDERS, SHAPES, Costs, Shape, is_measured, window_rows_of
 from skyband.problems.rows.operator import RowAlgorithm
-from skyband.problems.rows.planning import KS, MEASURED_AS, ORDERS, SHAPES, Costs, Shape, is_measured, window_rows_of
 from skyband.study.pushing import SCORES, STREAM_ROWS, Floats, cost, setting
 
 SECONDS = 0.01  # for one setting of one algorithm, once

@@ -1,4 +1,4 @@
-"""Measures what a row costs each algorithm for pairs on this machine: see problems/pairs/planning.py."""
+"""Measures what a row costs each algorithm for pairs on this machine: see problems/pairs/costs.py."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from skyband.core.cost_files import machine
 from skyband.core.emit import CHANGES
 from skyband.core.registry import algorithms_of, candidates_of
 from skyband.expressions.pairs import bind
+from skyband.problems.pairs.costs import DISTANCES, KINDS, KS, WINDOW_ROWS, PairCosts
 from skyband.problems.pairs.drivers.scoring import Scoring, scoring_of
 from skyband.problems.pairs.operator import Batch, PairOperator, Spec
-from skyband.problems.pairs.planning import DISTANCES, KINDS, KS, WINDOW_ROWS, PairCosts
 from skyband.streams.points import anticorrelated, correlated, uniform_points
 from skyband.windows import Ticks
 

@@ -18,8 +18,9 @@ from typing import Any, Final, NamedTuple
 from rich.table import Table
 
 from skyband.core.registry import algorithms_of
+from skyband.problems.rows.costs import MOST_SHOWN, ORDERS
 from skyband.problems.rows.operator import Spec
-from skyband.problems.rows.planning import MOST_SHOWN, ORDERS, plan
+from skyband.problems.rows.planning import plan
 from skyband.study.pushing import SCORES, STREAM_ROWS, Floats, cost, setting
 
 

@@ -1,4 +1,4 @@
-"""Measures what the planner adds up for subscriptions, on this machine: see problems/subscriptions/planning.py.
+"""Measures what the planner adds up for subscriptions, on this machine: see problems/subscriptions/costs.py.
 
 What single loops cost is timed by itself; what only happens inside an operator is what is left of its time.
 """
@@ -21,11 +21,12 @@ from skyband.expressions import subscriptions
 from skyband.problems.subscriptions.algorithms.boxes.state import Boxes
 from skyband.problems.subscriptions.algorithms.cells.state import Cells
 from skyband.problems.subscriptions.algorithms.scan.state import Scan
+from skyband.problems.subscriptions.costs import SubscriptionCosts
 from skyband.problems.subscriptions.drivers.lists import Hits
 from skyband.problems.subscriptions.drivers.scoring import scoring_of
 from skyband.problems.subscriptions.drivers.thresholds import Index
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
-from skyband.problems.subscriptions.planning import SubscriptionCosts, listed_share, met_in_cells, seen_in_boxes
+from skyband.problems.subscriptions.planning import listed_share, met_in_cells, seen_in_boxes
 from skyband.study.subscriptions import ROWS, WINDOW, opened, same, spec_of
 from skyband.windows import Ticks
 

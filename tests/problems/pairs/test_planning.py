@@ -12,9 +12,7 @@ import skyband as sb
 from skyband.core.plan import Choice
 from skyband.core.registry import candidates_of
 from skyband.expressions.pairs import bind
-from skyband.problems.pairs.drivers.scoring import scoring_of
-from skyband.problems.pairs.operator import Spec
-from skyband.problems.pairs.planning import (
+from skyband.problems.pairs.costs import (
     DISTANCES,
     KINDS,
     KS,
@@ -22,10 +20,12 @@ from skyband.problems.pairs.planning import (
     PairCosts,
     between,
     known_pair_costs,
-    plan,
     read,
     write,
 )
+from skyband.problems.pairs.drivers.scoring import scoring_of
+from skyband.problems.pairs.operator import Spec
+from skyband.problems.pairs.planning import plan
 from skyband.windows import Ticks
 
 SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64())])

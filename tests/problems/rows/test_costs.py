@@ -11,12 +11,11 @@ import pytest
 
 from skyband.core.registry import algorithms_of
 from skyband.errors import InvalidQuery, SkybandError
-from skyband.problems.rows import planning as costs_module
-from skyband.problems.rows.planning import (
+from skyband.problems.rows import costs as costs_module
+from skyband.problems.rows.costs import (
     EACH_ROWS,
     KS,
     MEASURED_AS,
-    NEAR,
     ORDERS,
     SHAPES,
     SLIDE_ROWS,
@@ -25,11 +24,11 @@ from skyband.problems.rows.planning import (
     cache_file,
     is_measured,
     known_costs,
-    plan,
     read,
     window_rows_of,
     write,
 )
+from skyband.problems.rows.planning import NEAR, plan
 from skyband.study import costs as calibrate
 from skyband.study.pushing import setting
 

@@ -1,21 +1,14 @@
-"""Chooses the algorithm that answers subscriptions, and says why, and what it will hold and cost.
-
-What a row costs is added up from steps. The package has their costs; `skyband calibrate --subscriptions` measures them
-on this machine.
-"""
+"""Chooses the algorithm that answers subscriptions, and says why, and what it will hold and cost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from skyband.core import cost_files
 from skyband.core.chooser import Chooser, WindowRows
 from skyband.core.emit import code_of
 from skyband.core.plan import Plan
@@ -26,6 +19,7 @@ from skyband.problems.subscriptions.algorithms.boxes.state import ROWS as BOX_RO
 from skyband.problems.subscriptions.algorithms.boxes.state import SPLIT as BOX_SPLIT
 from skyband.problems.subscriptions.algorithms.cells.state import SPLIT as CELL_SPLIT
 from skyband.problems.subscriptions.algorithms.cells.state import resolution_of
+from skyband.problems.subscriptions.costs import known_subscription_costs
 from skyband.problems.subscriptions.drivers.kernels.lists import listed
 from skyband.problems.subscriptions.drivers.scoring import Scoring
 from skyband.problems.subscriptions.operator import Spec
@@ -54,7 +48,12 @@ def in_numbers(query: TopKForEach, ticks: Ticks, scoring: Scoring) -> Spec:
 
 
 def plan(
-    spec: Spec, queries: int, named: str | None = None, *, window_rows: float | None = None, score_groups: int = 0
+    spec: Spec,
+    queries: int,
+    named: str | None = None,
+    *,
+    window_rows: float | None = None,
+    score_groups: int = 0,
 ) -> Plan:
     """Plan the named algorithm or, without a name, the one whose rows cost least.
 
@@ -163,37 +162,3 @@ def _seen(side: float, share: float, columns: int, split: int) -> float:
     """The share of boxes with this side in which a query finds something, if its list has this share of all rows."""
     ball = math.pi ** (columns / 2) / math.gamma(columns / 2 + 1)
     return min(1.0, side + 2 * (share / ball) ** (1 / columns)) ** split
-
-
-PIECES: Final = {
-    "score": "to score a row for a query",
-    "score_column": "… and for each column that the score reads",
-    "lay": "to put a row into its box",
-    "lay_column": "… and for each column",
-    "bound": "for a row and a query: to pass over boxes",
-    "met": "for a row and each query that it meets in its cell",
-    "drawn": "for a row and a query: to draw the grid again now and then",
-    "listed": "to put a row into a query's list, and to remove it",
-    "shared": "to put a row into the band of all queries",
-    "score_group": "… or into the band of the queries that see it",
-}
-
-
-@dataclass(frozen=True)
-class SubscriptionCosts:
-    """How many nanoseconds each of PIECES takes on a machine."""
-
-    machine: str
-    ns: Mapping[str, float]
-
-    def score(self, columns: int) -> float:
-        return self.ns["score"] + self.ns["score_column"] * columns
-
-    def lay(self, columns: int) -> float:
-        return self.ns["lay"] + self.ns["lay_column"] * columns
-
-
-_file = cost_files.File(
-    "subscriptions", {"pieces": list(PIECES)}, "skyband calibrate --subscriptions", SubscriptionCosts
-)
-cache_file, write, read, known_subscription_costs = _file.cache_file, _file.write, _file.read, cache(_file.known)

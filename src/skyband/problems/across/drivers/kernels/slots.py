@@ -100,6 +100,15 @@ def take_value(slots, code, stream, value, time, position, last):
 
 
 @part
+def is_in_slots(slots, code):
+    """Has the object a value in any stream?"""
+    found = False
+    for s in range(slots.shape[1]):
+        found = found or slots[code, s].last != EARLIEST
+    return found
+
+
+@part
 def forget(slots, code):
     for s in range(slots.shape[1]):
         slots[code, s].last = EARLIEST

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import tee
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +72,7 @@ def _watched(session: Session, answers: Iterator[pa.Table]) -> Iterator[pa.Table
 
 
 def _warn(session: Session) -> int:
-    stats, query = session.stats(), session.query
+    stats, query = session.stats(), cast(Any, session.query)
     if query.window.every is None:
         advice = "Sort the rows by time, or pass a table, which Skyband sorts first."
     else:

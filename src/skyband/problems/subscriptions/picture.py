@@ -130,7 +130,7 @@ class SubscriptionsPicture(Picture):
         is_held = bool(np.isin(row.position, self.session.held()))
         if at is None:
             why = self._why_unranked(row, group, has_left, asked)
-            return unranked(told["id"], why, row.values, k, facts) | {"leaves": told["leaves"]}
+            return unranked(f"{group}-{row.position}", why, row.values, k, facts) | {"leaves": told["leaves"]}
         rank, score = at + 1, ranking[at][1]
         facts[1:1] = [["score", f"{self._by} = {score:g}"], ["rank now", rank]]
         return told | {

@@ -48,7 +48,7 @@ SESSIONS = {  # what the sessions of some queries can do beside `Session`
     "JoinAggregate": (JoinSession, ["push", "statistics"]),
 }
 # Methods that only Skyband itself calls, and a function that has an entry of its own.
-INTERNAL = {"check_columns", "columns", "combined", "fingerprint", "of", "schemas", "ticks", "read_state"}
+INTERNAL = {"check_columns", "columns", "combined", "fingerprint", "of", "planned", "schemas", "ticks", "read_state"}
 SECTION = re.compile(r"^(Parameters|Returns|Raises|Examples|References|Attributes)\n-+\n", re.MULTILINE)
 
 

@@ -46,6 +46,17 @@ def test_no_file_is_a_drawer() -> None:
     assert not {file.stem for file in FILES} & {"utils", "util", "helpers", "common", "misc"}
 
 
+def test_few_files_know_what_a_window_kind_is() -> None:
+    """The others ask a window, its ticks or its clock: until when does a row live, when is an answer due?"""
+    kinds, knowing = {"by_count", "FOREVER", "landmark"}, []
+    for file in FILES:
+        nodes = ast.walk(ast.parse(file.read_text()))
+        said = {getattr(node, field, None) for node in nodes for field in ("id", "attr", "arg", "name")}
+        if kinds & said and "study" not in file.parts:
+            knowing.append(str(file.relative_to(SOURCE)))
+    assert len(knowing) <= 24, knowing
+
+
 def test_the_public_names_are_all_there() -> None:
     assert sorted(skyband.__all__) == skyband.__all__
     assert all(hasattr(skyband, name) for name in skyband.__all__)

@@ -16,7 +16,7 @@ from skyband.core.calls import Stats
 from skyband.core.explain import explain
 from skyband.core.session import Session
 from skyband.core.store import Store
-from skyband.engines.embedded.progress import progress
+from skyband.engines.embedded.running import progress
 from skyband.errors import (
     AggregateOverflow,
     EnvironmentProblem,

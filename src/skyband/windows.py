@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
@@ -69,6 +70,11 @@ class Ticks:
     def closes_by_value(self) -> bool:
         """Do windows close when the watermark reaches their end?"""
         return self.slides and not self.by_count
+
+    @property
+    def is_closed_by_rows(self) -> bool:
+        """Do windows close when later rows come? With a watermark that the caller moves, they do not."""
+        return self.closes_by_value and self.lateness < FOREVER
 
     @property
     def moves_by_value(self) -> bool:
@@ -134,11 +140,19 @@ class Window:
     def by_count(self) -> bool:
         return self.on is None
 
+    @property
+    def is_same_for_groups(self) -> bool:
+        """Do all groups of rows have the same windows? By count, each group counts its own arrivals."""
+        return not self.by_count
+
+    @property
+    def lacks_order(self) -> bool:
+        """Does it need a column that says in which order rows arrive, where rows have none by themselves?"""
+        return self.by_count and self.order is None
+
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all columns of the window."""
-        for name, used_as in ((self.on, "the window's on="), (self.order, "the window's order=")):
-            if name is not None and name not in columns:
-                raise UnknownColumn.named(name, columns, used_as=used_as)
+        check_names(columns, ([self.on], "the window's on="), ([self.order], "the window's order="))
 
     def ticks(self, schema: pa.Schema, lateness: int | timedelta | None = None) -> Ticks:
         """This window in the unit of its column in `schema`."""
@@ -149,11 +163,28 @@ class Window:
         late = 0 if lateness is None else span_ticks(lateness, self.on, column_type, "lateness")
         return Ticks(size, every, late, self.by_count)
 
+    def planned(self) -> Ticks:
+        """This window before the type of its column is known: durations in microseconds.
+
+        The planner only compares size and slide with each other, so their unit does not matter to it.
+        """
+        tick = timedelta(microseconds=1)
+        size, every = (each // tick if isinstance(each, timedelta) else each for each in (self.size, self.every))
+        return Ticks(FOREVER if size is None else size, every or 0, 0, self.by_count)
+
     def __str__(self) -> str:
         unit = " rows" if self.by_count else ""
         kind = "from the start" if self.size is None else f"the last {_spoken(self.size)}{unit}"
         slide = "with each arrival" if self.every is None else f"every {_spoken(self.every)}{unit}"
         return f"{kind}, {slide}" + (f", on {self.on}" if self.on else "")
+
+
+def check_names(columns: Iterable[str], *used: tuple[Iterable[str | None], str]) -> None:
+    """Raise `UnknownColumn` unless `columns` has all these names, each group with what it is used as."""
+    for names, used_as in used:
+        for name in names:
+            if name is not None and name not in columns:
+                raise UnknownColumn.named(name, columns, used_as=used_as)
 
 
 def sliding(size: Span, *, every: Span | None = None, on: str | None = None, order: str | None = None) -> Window:
@@ -281,7 +312,7 @@ def _parse_duration(text: str, what: str) -> timedelta:
     total_us, at = 0, 0
     while at < len(text) or not text:
         part = _DURATION.match(text, at)
-        unit = part and _UNIT_US.get(_singular(part[2].lower()))
+        unit = part and (_UNIT_US.get(part[2].lower()) or _UNIT_US.get(part[2].lower().removesuffix("s")))
         if not part or not unit:
             raise InvalidQuery(
                 f"{what}={text!r} is not a duration. Write a number and a unit, such as '10 minutes' or "
@@ -314,10 +345,6 @@ def _spoken(span: int | timedelta) -> str:
         return f"{span:,}"
     words = _in_words(span)
     return words.removeprefix("1 ") if words.count(" ") == 1 else words
-
-
-def _singular(unit: str) -> str:
-    return unit if unit in _UNIT_US else unit.removesuffix("s")
 
 
 def _check(window: Window) -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import skyband as sb
-from skyband.engines.embedded import progress as shown
+from skyband.engines.embedded import running as shown
 
 TRADES = pa.table({"price": list(range(1_000))})
 WINDOW = sb.sliding(100, every=100)

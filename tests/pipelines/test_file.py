@@ -11,7 +11,7 @@ from skyband.errors import InvalidPipeline
 from skyband.pipelines.checking import check_file, key_of
 from skyband.pipelines.columns import parse_schema
 from skyband.pipelines.file import load
-from skyband.pipelines.places import Places
+from skyband.pipelines.model import Places
 from skyband.pipelines.secrets import hide, is_exposed, resolve
 from skyband.sql.run import ask
 

@@ -22,8 +22,7 @@ from waiting import wait_until
 from skyband.errors import EnvironmentProblem, InvalidPipeline, PipelineFailed
 from skyband.pipelines.answers import Answers
 from skyband.pipelines.databases import PostgresqlTarget, index_name, name_parts
-from skyband.pipelines.model import Pipeline, Sink
-from skyband.pipelines.places import Places
+from skyband.pipelines.model import Pipeline, Places, Sink
 from skyband.pipelines.postgresql import connection, refused
 
 pytestmark = pytest.mark.xdist_group("postgresql")

@@ -9,7 +9,7 @@ import pytest
 import skyband as sb
 from skyband.errors import InvalidInput, InvalidQuery, UnknownColumn
 from skyband.streams.arrivals import late, resampled, uneven
-from skyband.streams.uniform import SCHEMA, uniform
+from skyband.streams.orders import SCHEMA, uniform
 
 Change = Callable[..., pa.RecordBatchReader]
 

@@ -1,4 +1,4 @@
-"""Examples: scores in orders that are not random, the same for everyone and in any cut."""
+"""Examples: scores in random and in other orders, the same for everyone and in any cut."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from skyband.errors import InvalidInput
-from skyband.streams.orders import bursty, daily_cycle, falling, random_walk, rising
-from skyband.streams.uniform import SCHEMA, uniform
+from skyband.streams.orders import SCHEMA, bursty, daily_cycle, falling, random_walk, rising, uniform
 
 Stream = Callable[..., pa.RecordBatchReader]
 
@@ -129,3 +128,13 @@ def test_a_burst_goes_on_in_the_next_block() -> None:
 def test_what_cannot_be_made_is_refused_at_once(make: Stream, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         make()
+
+
+def test_scores_are_uniform_and_times_count_up() -> None:
+    table = uniform(100_000).read_all()
+    assert table.schema == SCHEMA
+    score = table.column("score").to_numpy()
+    assert abs(score.mean() - 0.5) < 0.01
+    assert 0 <= score.min() <= score.max() < 1
+    assert (table.column("time").to_numpy() == np.arange(100_000)).all()
+    assert (table.column("id").to_numpy() == np.arange(100_000)).all()

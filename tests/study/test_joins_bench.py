@@ -12,9 +12,8 @@ from skyband import cli
 from skyband.problems.joins.costs import read
 from skyband.study import join_costs, joins
 from skyband.study.baselines.joins.nested_loop.state import NestedLoop
-from skyband.study.papers import judging, tran
-from skyband.study.papers.effort import QUICK
-from skyband.study.papers.experiments import Axis, Experiment, Reading, Readings
+from skyband.study.papers import report, tran
+from skyband.study.papers.experiments import QUICK, Axis, Experiment, Reading, Readings
 from skyband.study.papers.tran import AS_PRINTED, CHOSEN, ESTIMATED, MEASURED
 
 EFFORT = replace(QUICK, turn_seconds=0.005, passes=1, fill_seconds=0.2)
@@ -30,7 +29,7 @@ def test_names_of_plans_are_the_papers() -> None:
 @pytest.mark.parametrize("experiment", [tran.EXPERIMENTS[1], tran.EXPERIMENTS[5], tran.HASHED], ids=lambda e: e.name)
 def test_an_experiment_measures_and_estimates_every_plan(experiment: Experiment) -> None:
     small = replace(experiment, axis=replace(experiment.axis, values=experiment.axis.values[:1], quick=()))
-    outcome = judging.run(small, EFFORT, lambda _: None)
+    outcome = report.run(small, EFFORT, lambda _: None)
     for measure in (MEASURED, ESTIMATED):
         assert outcome.readings.algorithms(measure) == list(experiment.algorithms)
     is_printed = "multiply" in experiment.algorithms and len(experiment.algorithms) == 5  # equations are of two streams
@@ -42,7 +41,7 @@ def test_an_experiment_measures_and_estimates_every_plan(experiment: Experiment)
 
 def test_figure_6_joins_by_nested_loops() -> None:
     values = tran.SHOWCASES.axis.values[:1]
-    outcome = judging.run(
+    outcome = report.run(
         replace(tran.SHOWCASES, axis=replace(tran.SHOWCASES.axis, values=values, quick=())), EFFORT, lambda _: None
     )
     assert outcome.readings.measures == [MEASURED, AS_PRINTED]

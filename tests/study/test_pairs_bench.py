@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from skyband.problems.pairs.costs import KINDS
-from skyband.study import limits, pair_costs, pair_planner, pairs
+from skyband.study import limits, pair_costs, pair_planner, pairs, planner
 from skyband.study.baselines.pairs.staircase_published.kernels import search_tree
 from skyband.study.baselines.pairs.supreme.state import Supreme
-from skyband.study.papers import judging, pair_answers, pair_points
+from skyband.study.papers import pair_answers, pair_points, report
 from skyband.study.papers import pairs as papers
-from skyband.study.papers.effort import Effort
+from skyband.study.papers.experiments import Effort
 from skyband.study.papers.points import COST
 
 TINY = Effort(quick=True, turn_seconds=0.0005, passes=1, fill_seconds=0.05, questions=5, size_samples=3, shrink=100)
@@ -67,7 +67,7 @@ SOME = (
 def test_experiments_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_points, "_scores", lambda effort: ("s1",))  # each more is compiled
     experiment = next(experiment for experiment in papers.EXPERIMENTS if experiment.name == name)
-    outcome = judging.run(experiment, TINY, silent)
+    outcome = report.run(experiment, TINY, silent)
     assert outcome.readings.readings
     assert all(claim.verdict.holds is not None for claim in outcome.claims), "every claim is about what was measured"
     if name == "pairs-cost-k":
@@ -114,5 +114,5 @@ def test_the_planner_is_compared_with_the_best() -> None:
     found = pair_planner.measure(silent, settings=settings, timed=16)
     assert [(verdict.score, verdict.restriction) for verdict in found] == [setting[:2] for setting in settings]
     assert all(verdict.ratio >= 1 and verdict.chosen in verdict.ns for verdict in found)
-    assert "of 2 choices" in pair_planner.summary(found)
+    assert "of 2 choices" in planner.summary(found, pair_planner.BAR)
     assert pair_planner.table(found).row_count == 2

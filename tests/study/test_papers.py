@@ -18,10 +18,9 @@ from skyband.core.options import Chance
 from skyband.core.registry import algorithms_of, find
 from skyband.errors import InvalidQuery
 from skyband.problems.rows.operator import Batch, RowAlgorithm, RowOperator, Spec
-from skyband.study.papers import claims, judging, printed, pripuzic, pripuzic_chances, report, shen
+from skyband.study.papers import claims, printed, pripuzic, pripuzic_chances, report, shen
 from skyband.study.papers import run as papers
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Outcome, Reading, Readings
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Outcome, Reading, Readings
 from skyband.study.papers.page import write_page
 from skyband.study.papers.points import COST, HELD, Case, Feed, random_order
 from skyband.windows import Ticks
@@ -202,7 +201,7 @@ COUPLE = {
 def test_every_experiment_runs_and_is_judged(experiment: Experiment, tmp_path: Path) -> None:
     axis = replace(experiment.axis, values=experiment.axis.values[:: len(experiment.axis.values) - 1])
     wanted = tuple(name for name in experiment.algorithms if name in COUPLE) or experiment.algorithms[:1]
-    outcome = judging.run(replace(experiment, axis=axis, algorithms=wanted), TINY, silent)
+    outcome = report.run(replace(experiment, axis=axis, algorithms=wanted), TINY, silent)
     assert outcome.readings.readings
     assert all(np.isfinite(reading.value) for reading in outcome.readings.readings)
     assert {reading.x for reading in outcome.readings.readings} == set(axis.values)
@@ -268,9 +267,9 @@ def test_chances_add_up_and_are_judged_by_their_slopes() -> None:
     summed = sum(pripuzic_chances.rank_chance(35, rank, 1_000, steps) for rank in range(1, 1_001))
     assert summed == pytest.approx([1.0, 1.0, 1.0])
     figure = next(each for each in OBJECTS_PAPERS if each.name == "pripuzic-figure-13")
-    assert all(claim.verdict.holds for claim in judging.run(figure, TINY, silent).claims)
+    assert all(claim.verdict.holds for claim in report.run(figure, TINY, silent).claims)
     upside_down = replace(figure, measure=lambda *given: negated(figure.measure(*given)))
-    assert not any(claim.verdict.holds for claim in judging.run(upside_down, TINY, silent).claims)
+    assert not any(claim.verdict.holds for claim in report.run(upside_down, TINY, silent).claims)
 
 
 def negated(findings: Findings) -> Findings:
@@ -283,7 +282,7 @@ def negated(findings: Findings) -> Findings:
 def test_an_algorithm_that_is_not_there_is_named_and_its_claims_are_left_open() -> None:
     (by_k,) = papers.choose(["mintopk-k"], OBJECTS_PAPERS)
     small = replace(by_k, axis=replace(by_k.axis, values=(10,)), algorithms=("mintopk", "nobody", "mintopk(speed=9)"))
-    outcome = judging.run(replace(small, claims=(Claim("It wins.", claims.faster("mintopk", "nobody")),)), TINY, silent)
+    outcome = report.run(replace(small, claims=(Claim("It wins.", claims.faster("mintopk", "nobody")),)), TINY, silent)
     assert outcome.missing["nobody"] == "not registered"
     assert "no option 'speed'" in outcome.missing["mintopk(speed=9)"]
     assert outcome.claims[0].verdict.holds is None
@@ -352,7 +351,7 @@ def test_the_page_says_what_a_claim_that_does_not_hold_needs(tmp_path: Path) -> 
     experiment = next(each for each in papers.ALL if each.name == "pairs-size-k")
     measured = Findings([Reading("pairs held", "staircase", x, 1.0) for x in experiment.axis.values])
     claim = replace(experiment.claims[1], paper="The cost of PreTopK does.")
-    outcome = judging.outcome_of(replace(experiment, claims=(claim,)), measured, TINY)
+    outcome = report.outcome_of(replace(experiment, claims=(claim,)), measured, TINY)
     page = write_page([outcome], tmp_path, effort=TINY).read_text()
     assert "<b>It would hold</b> if each row entered every open window." in page
 
@@ -366,7 +365,7 @@ def test_a_result_that_cannot_be_read_is_measured_anew(spoiled: str, tmp_path: P
 
 def test_a_result_of_another_effort_is_measured_anew(tmp_path: Path) -> None:
     experiment = replace(OBJECTS_PAPERS[0], measure=lambda *_: Findings([Reading(COST, "mintopk", 10, 1.0)]))
-    outcome = judging.run(experiment, TINY, silent)
+    outcome = report.run(experiment, TINY, silent)
     report.write([outcome], tmp_path / "x.json", effort=TINY)
     found = report.read(experiment, tmp_path / "x.json", effort=TINY)
     assert found is not None
@@ -401,13 +400,13 @@ def test_what_is_needed_is_said_of_a_claim() -> None:
 def test_printed_numbers_stand_beside_the_measured_ones() -> None:
     experiment = next(each for each in papers.ALL if each.name == "pairs-size-k")
     measured = Findings([Reading("pairs held", "staircase", x, 160.0) for x in experiment.axis.values])
-    outcome = judging.outcome_of(experiment, measured, TINY)
+    outcome = report.outcome_of(experiment, measured, TINY)
     assert outcome.readings.curve("pairs held", "staircase (paper)")[10] == 159.9
     assert [claim.verdict.holds for claim in outcome.claims][-1] is False, "160 pairs are too few for K = 100"
 
 
 def test_every_name_has_one_look() -> None:
-    from skyband.study.papers.styles import style
+    from skyband.study.papers.figures import style
 
     names = sorted({name for experiment in papers.ALL for name in experiment.algorithms})
     looks = {name: tuple(sorted(style(name).items())) for name in names}

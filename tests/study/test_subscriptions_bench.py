@@ -11,7 +11,7 @@ import pytest
 from skyband.problems.subscriptions import costs as subscription_costs
 from skyband.study import subscriptions_costs as measuring
 from skyband.study.papers import subscriptions, subscriptions_points
-from skyband.study.papers.effort import Effort
+from skyband.study.papers.experiments import Effort
 from skyband.study.papers.points import COST
 from skyband.study.papers.subscriptions_points import BOUND, DATA, EXTRA, HELD, MISSED, Points, Setting
 

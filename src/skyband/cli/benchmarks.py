@@ -137,19 +137,11 @@ def planner(
     from skyband.study import pair_planner
     from skyband.study import planner as bench
 
-    console = Console()
-    if pairs:
-        with console.status("") as status:
-            found = pair_planner.measure(status.update)
-        console.print(pair_planner.table(found))
-        console.print(pair_planner.summary(found))
-        if json_file:
-            bench.write(found, json_file)
-        return
+    console, judge = Console(), pair_planner if pairs else bench
     with console.status("") as status:
-        verdicts = bench.measure(status.update)
-    console.print(bench.table(verdicts))
-    console.print(bench.summary(verdicts))
+        verdicts = judge.measure(status.update)
+    console.print(judge.table(verdicts))
+    console.print(bench.summary(verdicts, judge.BAR))
     if json_file:
         bench.write(verdicts, json_file)
 

@@ -37,8 +37,7 @@ def explain(
     statement: Annotated[
         str | None,
         typer.Argument(
-            help="An SQL statement over the tables of --input. Use it instead of the other options.",
-            show_default=False,
+            help="An SQL statement over the tables of --input. Use it instead of the other options.", show_default=False
         ),
     ] = None,
     files: Files = None,
@@ -137,8 +136,7 @@ def sql(
     files: Files = None,
     inputs: Inputs = None,
     how: Annotated[
-        Format | None,
-        typer.Option("--format", help="The output format. [default: table]", show_default=False),
+        Format | None, typer.Option("--format", help="The output format. [default: table]", show_default=False)
     ] = None,
     rows: Annotated[
         int | None,
@@ -246,10 +244,7 @@ def _say_what_was_dropped(answer: Any) -> None:
     if not isinstance(answer, pa.Table):
         return
     counts = json.loads((answer.schema.metadata or {}).get(b"skyband", b"{}"))  # plain rows have none
-    for name, why in (
-        ("rows_late", "arrived after all their windows had closed"),
-        ("rows_null_time", "have no time"),
-    ):
+    for name, why in (("rows_late", "arrived after all their windows had closed"), ("rows_null_time", "have no time")):
         if counts.get(name):
             _show_warning(f"{counts[name]:,} of {counts['rows_in']:,} rows {why}, and were left out.")
 

@@ -17,7 +17,7 @@ from skyband.core.problem import Problem
 from skyband.core.query import Query, options_of
 from skyband.core.registry import problem_named
 from skyband.errors import InvalidQuery, SnapshotMismatch
-from skyband.windows import Window, landmark, sliding
+from skyband.windows import Window
 
 About = dict[str, Any]
 
@@ -67,10 +67,7 @@ def _read(value: Any) -> Any:
         case {"microseconds": int(span)}:
             return timedelta(microseconds=span)
         case {"size": size, "every": every, "on": on, "order": order}:
-            slide = _read(every)
-            if size is None:
-                return landmark(every=slide, on=on, order=order)
-            return sliding(_read(size), every=slide, on=on, order=order)
+            return Window(_read(size), _read(every), on, order)
         case {"columns": str(columns)}:
             return _schema(columns).empty_table()
         case list():

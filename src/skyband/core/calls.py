@@ -21,7 +21,7 @@ from skyband.core.operator import KnowsTheLatest, Operator
 from skyband.core.plan import Plan
 from skyband.core.validation import Saved
 from skyband.errors import RAISED_THIS, SessionCopied, SessionFailed, SkybandError
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 # The rows of one push, each batch with whose rows they are, where there are several inputs.
 Came = Sequence[tuple[Any, pa.RecordBatch]]
@@ -74,8 +74,8 @@ class SessionCalls:
         The largest value of the window's column so far, in its ticks; None without rows, or if nobody knows.
         """
         with self._turn:
-            found = self._operator.latest if isinstance(self._operator, KnowsTheLatest) else -FOREVER
-            return None if found == -FOREVER else found
+            found = self._operator.latest if isinstance(self._operator, KnowsTheLatest) else -NEVER
+            return None if found == -NEVER else found
 
     def observe(self, observer: Observer) -> Callable[[], None]:
         """Call a function after each push, in the thread that pushes.

@@ -172,7 +172,7 @@ class KnowsTheLatest(Protocol):
 
     @property
     def latest(self) -> int:
-        """The largest time so far; -FOREVER before the first row."""
+        """The largest time so far; -NEVER before the first row."""
         ...
 
 

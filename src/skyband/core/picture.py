@@ -7,7 +7,7 @@ show it. A picture hears of the rows that are pushed, and remembers the latest o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -35,6 +35,7 @@ class Picture(ABC):
     title: ClassVar[str]
     caption: ClassVar[str]  # how to read it
     legend: ClassVar[tuple[str, ...]]  # what is lit most, what is lit, what is grey, and what the line is
+    seen: SeenRows  # the rows of its input; a picture of several inputs has one for each, and says otherwise below
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -42,9 +43,9 @@ class Picture(ABC):
     def describe(self) -> Found:
         return {"form": self.form, "title": self.title, "caption": self.caption, "legend": list(self.legend)}
 
-    @abstractmethod
     def take(self, first: int, batch: pa.RecordBatch, source: Any) -> None:
         """Remember rows, of which the first is arrival `first`; called by the thread that pushes them."""
+        self.seen.take(first, batch)
 
     @abstractmethod
     def draw(self) -> Found:
@@ -64,7 +65,7 @@ class Picture(ABC):
 
     def rows_in_window(self) -> int | None:
         """How many rows the window has; None: nobody counts them."""
-        return None
+        return self.seen.rows_in_window()
 
     def step(self, now: Any, score: float) -> None:
         """The k-th score is this from now on; `now` is None as long as the window's column has not been seen."""
@@ -118,6 +119,12 @@ def sample(which: Ints, id: Ints, most: int = MOST_DOTS) -> Ints:
 def found(id: str, score: Any, row: Mapping[str, Any], **more: Any) -> Found:
     """A line that can be clicked: what it is, its score, and what it shows."""
     return {"id": id, "score": score, "row": dict(row), **more}
+
+
+def unranked(id: str, verdict: str, row: Mapping[str, Any], k: Any, facts: Sequence[Any] = ()) -> Found:
+    """Why something has no rank now."""
+    told = {"id": id, "kind": "", "verdict": verdict, "row": dict(row), "k": k, "facts": [*facts]}
+    return told | {"score": None, "rank": None, "leaves": None, "better": []}
 
 
 def is_better(count: int, what: str) -> str:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from skyband.kernels.panes import shape_of
-from skyband.windows import FOREVER, Ticks, Window
+from skyband.windows import Window
 
 TOOK_SNAPSHOT = "it took the snapshot"
 
@@ -140,25 +139,12 @@ class Draft:
         return replace(self, steps=(*self.steps, step), **found)
 
 
-def ticks_of(window: Window) -> Ticks:
-    """A window in numbers, before the type of its column is known: durations in microseconds.
-
-    The planner only compares size and slide with each other, so their unit does not matter to it.
-    """
-    size = FOREVER if window.size is None else _number(window.size)
-    return Ticks(size, 0 if window.every is None else _number(window.every), 0, window.by_count)
-
-
 def in_panes(window: Window) -> str:
     """Describe the window and the number of its panes. All rows of a pane are in the same windows."""
-    ticks = ticks_of(window)
+    ticks = window.planned()
     if not ticks.slides or ticks.endless:
         return str(window)
     shape = shape_of(ticks.size, ticks.every)
     if shape.rest:
         return f"{window}: {2 * shape.whole + 1} panes, two a slide"
     return f"{window}: {shape.whole} pane{'s' * (shape.whole > 1)}"
-
-
-def _number(span: int | timedelta) -> int:
-    return span if isinstance(span, int) else int(span.total_seconds() * 1_000_000)

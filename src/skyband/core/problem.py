@@ -12,15 +12,17 @@ imports it when a query needs it.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from skyband.core.codec import Codec
 from skyband.core.distribution import Distribution
+from skyband.core.encoding.inputs import COUNTS, Like
 from skyband.core.plan import Draft, Plan, Step
 from skyband.core.session import Session
 from skyband.errors import InvalidQuery
@@ -34,34 +36,32 @@ if TYPE_CHECKING:
 Q = TypeVar("Q")  # the problem's query class
 
 
-class Running(Protocol):
+_COUNTED: Final = ("rows_in", "rows_used", "rows_late", "rows_null_time", "rows_jumped", "rows_unranked")
+
+
+class Running(NamedTuple):
     """A query that runs over its input in this process."""
 
-    @property
-    def session(self) -> Any: ...
-
-    @property
-    def answers(self) -> Iterator[pa.Table]:
-        """One table for each batch of rows that is pushed."""
-        ...
-
-    @property
-    def is_whole(self) -> bool:
-        """Is the input a table rather than a stream?"""
-        ...
-
-    @property
-    def like(self) -> Any:
-        """The type of the input, which the answer will have too: pandas, polars or Arrow."""
-        ...
+    session: Any
+    answers: Iterator[pa.Table]  # one table for each batch of rows that is pushed
+    is_whole: bool  # is the input a table rather than a stream?
+    like: Like  # the type of the input, which the answer will have too: pandas, polars or Arrow
 
     def collected(self) -> pa.Table | pa.RecordBatchReader:
-        """Return all answers: as a table if the input is a table, as a reader if it is a stream."""
-        ...
+        """Return all answers: as a table if the input is a table, as a reader if it is a stream.
+
+        The metadata of a table says what became of the rows. That of a reader has to be known before its rows are.
+        """
+        batches = (batch for answer in self.answers for batch in answer.to_batches())
+        if not self.is_whole:
+            return pa.RecordBatchReader.from_batches(self.session.output_schema, batches)
+        table = pa.Table.from_batches(batches, self.session.output_schema)
+        stats = self.session.stats()
+        return table.replace_schema_metadata({COUNTS: json.dumps({name: getattr(stats, name) for name in _COUNTED})})
 
     def answer(self) -> Any:
         """Return all answers in the type of the input."""
-        ...
+        return self.like.give(self.collected())
 
 
 class Problem(ABC, Generic[Q]):

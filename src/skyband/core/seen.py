@@ -193,10 +193,10 @@ class SeenRows:
             left -= part.num_rows
         return None
 
-    def step(self, place: float, score: float) -> None:
-        """The k-th score is this from now on."""
-        if not self._stairs or self._stairs[-1][1] != score:
-            self._stairs.append((place, score))
+    def step(self, now: Any, score: float) -> None:
+        """The k-th score is this from now on; `now` is None as long as the window's column has not been seen."""
+        if (now is not None or self.window.on is None) and (not self._stairs or self._stairs[-1][1] != score):
+            self._stairs.append((as_place(self.arrivals if now is None else now), score))
 
     def stairs(self) -> list[tuple[float, float]]:
         return list(self._stairs)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.kernels.compiling import allocating, inlined, kernel
-from skyband.kernels.prefetching import prefetch
+from skyband.kernels.intrinsics import prefetch
 
 Ints = npt.NDArray[np.int64]
 

@@ -18,8 +18,7 @@ from skyband.errors import InvalidPipeline, SkybandError
 from skyband.pipelines.columns import columns_of
 from skyband.pipelines.file import read
 from skyband.pipelines.leaderboards import RESERVED
-from skyband.pipelines.mistakes import together
-from skyband.pipelines.model import Pipeline, Query, Sink, Source
+from skyband.pipelines.model import Pipeline, Query, Sink, Source, together
 from skyband.pipelines.outside import check_servers, outside
 from skyband.pipelines.postgresql import JDBC, is_address, refused
 from skyband.sql.recognise import recognise
@@ -148,8 +147,7 @@ def _check_table(pipeline: Pipeline, sink: Sink) -> None:
     if sink.format == "delta":
         if sink.options and "://" not in str(sink.path) and "$" not in str(sink.path):
             raise pipeline.wrong(
-                "options are for an object store (such as AWS_REGION), but this path is a folder.",
-                *(*path, "options"),
+                "options are for an object store (such as AWS_REGION), but this path is a folder.", *(*path, "options")
             )
         return
     if "." not in str(sink.table):

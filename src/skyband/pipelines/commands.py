@@ -6,7 +6,7 @@ They import their modules when they run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -65,6 +65,7 @@ def run(
     ] = False,
 ) -> None:
     """Run a pipeline on Spark until Ctrl-C. The next run continues where it stopped."""
+    from skyband.pipelines.locking import only_run_of
     from skyband.pipelines.progress import open_view, telling
     from skyband.pipelines.signals import interrupts
 
@@ -72,7 +73,7 @@ def run(
         with telling() as tell:
             tell(f"Checking {file.name}, then starting Spark …")
             pipeline, statements, where = _checked(file, address, asked=serve or ui)
-            stack.enter_context(_locked(pipeline))
+            stack.enter_context(only_run_of(pipeline))
             stack.enter_context(_reported(debug))
             metrics = _metrics(metrics_port, metrics_address, where)
             served = stack.enter_context(_served(pipeline, where, metrics, tell, open_page=ui))
@@ -101,12 +102,6 @@ def _checked(
     refuse_missing_libraries(pipeline)
     refuse_dead_services(pipeline)
     return pipeline, report.statements, where
-
-
-def _locked(pipeline: Pipeline) -> AbstractContextManager[None]:
-    from skyband.pipelines.locking import only_run_of
-
-    return only_run_of(pipeline)
 
 
 def _metrics(port: int | None, address: str, where: Address | None) -> Metrics | None:
@@ -172,12 +167,7 @@ def _where_to_serve(pipeline: Pipeline, address: str | None, *, asked: bool) -> 
 
 @contextmanager
 def _served(
-    pipeline: Pipeline,
-    where: Address | None,
-    metrics: Metrics | None,
-    tell: Callable[[str], None],
-    *,
-    open_page: bool,
+    pipeline: Pipeline, where: Address | None, metrics: Metrics | None, tell: Callable[[str], None], *, open_page: bool
 ) -> Iterator[ServedPipeline | None]:
     """What readers are served, until the end of the block; its address is printed once, with the token."""
     if where is None or metrics is None:
@@ -267,9 +257,7 @@ def submit(
         typer.echo(f"# The environment of the driver must have {', '.join(sorted(names))}.", err=True)
 
 
-def init(
-    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("pipeline.toml"),
-) -> None:
+def init(file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("pipeline.toml")) -> None:
     """Write a first pipeline file with comments, ready to run."""
     if file.exists():
         raise InvalidInput(f"{file} exists already. Name another file.")

@@ -42,7 +42,8 @@ def explained(error: str, location: str, note: str) -> str | None:
         if found
         else f"  Skyband cannot see which of its files is damaged: {error.strip().splitlines()[0]}"
     )
-    lost = "what the query has read and held" if any(_is_state(path) for path, _ in found) else "how far it has read"
+    is_state = any("state" in path.parts for path, _ in found)
+    lost = "what the query has read and held" if is_state else "how far it has read"
     return (
         f"The checkpoint {location} cannot be read:\n{which}\n"
         f"With it, {lost} is lost. If you have a copy of the whole folder, restore it. Otherwise remove the folder and "
@@ -115,10 +116,6 @@ def _wrong_with_text(path: Path, *, has_version: bool) -> str | None:
         except ValueError:
             return "it is truncated, or contains something that Spark did not write"
     return None if len(lines) > has_version else "it is truncated"
-
-
-def _is_state(path: Path) -> bool:
-    return "state" in path.parts
 
 
 def _local(location: str) -> Path | None:

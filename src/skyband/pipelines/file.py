@@ -11,9 +11,19 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from skyband.errors import InvalidPipeline, SkybandError
-from skyband.pipelines.mistakes import together
-from skyband.pipelines.model import AVAILABLE_NOW, HERE, TEXT_FILES, Address, Options, Pipeline, Query, Sink, Source
-from skyband.pipelines.places import Places
+from skyband.pipelines.model import (
+    AVAILABLE_NOW,
+    HERE,
+    TEXT_FILES,
+    Address,
+    Options,
+    Pipeline,
+    Places,
+    Query,
+    Sink,
+    Source,
+    together,
+)
 from skyband.pipelines.secrets import is_exposed
 from skyband.windows import parse_span
 

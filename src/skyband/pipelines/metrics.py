@@ -6,7 +6,6 @@ No label has a ranked key: such a metric would grow with the data.
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -80,7 +79,7 @@ class Metrics:
         self._input.labels(name).inc(figures.rows_in - before.rows_in)
         self._late.labels(name).inc(figures.rows_late - before.rows_late)
         self._aside.labels(name).inc(figures.rows_set_aside - before.rows_set_aside)
-        for change, rows in _more(figures.changes, before.changes).items():
+        for change, rows in (Tally(figures.changes) - Tally(before.changes)).items():
             self._changes.labels(name, change).inc(rows)
         if figures.batch > before.batch:
             self._duration.labels(name).observe(figures.batch_seconds)
@@ -95,7 +94,3 @@ class Metrics:
         self._state_bytes.labels(name).set(figures.bytes_held)
         self._up.labels(name).set(1 if figures.up else 0)
         self._before[name] = figures.copy()
-
-
-def _more(now: Mapping[str, int], before: Mapping[str, int]) -> Mapping[str, int]:
-    return Tally(now) - Tally(before)

@@ -1,15 +1,18 @@
-"""The contents of a pipeline file as values: sources, queries, sinks. Nothing here has been resolved or run."""
+"""The contents of a pipeline file as values: sources, queries, sinks. Nothing here has been resolved or run.
+
+`Places` finds their lines, and `together` makes one error of several mistakes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from skyband.errors import InvalidPipeline
-from skyband.pipelines.places import Places
 from skyband.pipelines.secrets import references
 
 TEXT_FILES: Final = ("json", "csv")  # whose records are lines that can be bad
@@ -138,3 +141,57 @@ class Pipeline:
         for part in parts:
             yield from part.options.values()
             yield from (value for value in vars(part).values() if isinstance(value, str))
+
+
+def together(mistakes: Sequence[InvalidPipeline]) -> InvalidPipeline:
+    """All of them, one below the other.
+
+    >>> print(together([InvalidPipeline("a.toml:1: No."), InvalidPipeline("a.toml:3: Nor this.")]))
+    a.toml:1: No.
+    a.toml:3: Nor this.
+    """
+    return mistakes[0] if len(mistakes) == 1 else InvalidPipeline("\n".join(map(str, mistakes)))
+
+
+_HEADER: Final = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(#.*)?$")
+_KEY: Final = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_PART: Final = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
+_QUOTES: Final = ('"""', "'''")
+
+Place = tuple[str, ...]
+
+
+class Places:
+    """The lines of the tables and keys of a TOML text, counted from 1: tomllib returns only values."""
+
+    def __init__(self, text: str) -> None:
+        self._lines: dict[Place, int] = {}
+        table: Place = ()
+        closing: str | None = None  # what ends the string of several lines that we are in
+        for number, line in enumerate(text.splitlines(), start=1):
+            if closing is not None:
+                closing = None if closing in line else closing
+                continue
+            if header := _HEADER.match(line):
+                table = _parts(header[1])
+                self._note(table, number)
+            elif key := _KEY.match(line):
+                self._note(table + _parts(key[1]), number)
+                value = line[key.end() :].lstrip()
+                quote = next((quote for quote in _QUOTES if value.startswith(quote)), None)
+                closing = quote if quote and quote not in value[3:] else None
+
+    def line(self, path: Sequence[str]) -> int:
+        """The line of a key; of what it is in, if it has none of its own, as in an inline table."""
+        key = tuple(path)
+        while key and key not in self._lines:
+            key = key[:-1]
+        return self._lines.get(key, 1)
+
+    def _note(self, path: Place, number: int) -> None:
+        for length in range(1, len(path) + 1):
+            self._lines.setdefault(path[:length], number)
+
+
+def _parts(text: str) -> Place:
+    return tuple(part.strip("\"'") for part in _PART.findall(text))

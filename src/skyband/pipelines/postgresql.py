@@ -37,10 +37,7 @@ _WITHOUT_EFFECT: Final = (
     *("preparethreshold", "preparedstatementcachequeries", "preparedstatementcachesizemib", "binarytransfer"),
     *("defaultrowfetchsize", "stringtype", "autosave", "preferquerymode", "loggerlevel", "cancelsignaltimeout"),
 )
-_KNOWN: Final = (
-    *(*_LIBPQ, *_RENAMED, *_WITHOUT_EFFECT),
-    *("ssl", "tcpkeepalive", "targetservertype", "currentschema"),
-)
+_KNOWN: Final = (*(*_LIBPQ, *_RENAMED, *_WITHOUT_EFFECT), *("ssl", "tcpkeepalive", "targetservertype", "currentschema"))
 _REFUSED: Final = {
     "mode": "rows are inserted or replaced by their key, whatever the mode: leave it out",
     "truncate": "rows are inserted or replaced by their key: leave it out",

@@ -236,23 +236,13 @@ class _Api:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _find(self, request: Request) -> Served:
-        return find(self._catalog, request)
+        return replies.find(self._catalog, request)
 
     def _picture(self, request: Request) -> Picture:
         picture = self._find(request).picture
         if picture is None:
             raise HTTPException(404, "This query has no picture: it does not run in this process, or has no one score.")
         return picture
-
-
-def find(catalog: Catalog, request: Request) -> Served:
-    """The query that a request names."""
-    name = request.path_params["name"]
-    query = catalog.find(name)
-    if query is None:
-        known = ", ".join(each.name for each in catalog.queries()) or "none"
-        raise HTTPException(404, f"There is no query {name[:60]!r}. Queries: {known}.")
-    return query
 
 
 def _summary(query: Served) -> dict[str, Any]:

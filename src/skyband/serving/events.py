@@ -23,6 +23,7 @@ from skyband.serving.catalog import Catalog
 from skyband.serving.fanout import chunk
 from skyband.serving.guard import Receive, Scope, Send
 from skyband.serving.handing import Connections, Link
+from skyband.serving.replies import find
 from skyband.serving.served import Served
 
 MOST_READERS: Final = 4_000
@@ -48,7 +49,7 @@ class Events:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        query = self._find(request)
+        query = find(self._catalog, request)
         rate = self._rate(request)
         after = self._last_seen(request.headers.get("last-event-id") or request.query_params.get("after"))
         if self.readers >= MOST_READERS:
@@ -146,12 +147,6 @@ class Events:
                 }
             )
         return f'id: {self._run}-{answer.version}\nevent: answer\ndata: {{"missed":'.encode(), b"," + data[1:] + b"\n\n"
-
-    def _find(self, request: Request) -> Served:
-        query = self._catalog.find(request.path_params["name"])
-        if query is None:
-            raise HTTPException(404, f"There is no query {request.path_params['name'][:60]!r}.")
-        return query
 
     def _last_seen(self, id: str | None) -> int | None:
         """The version that a reader has seen last; of another run of the server, none."""

@@ -59,7 +59,7 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return  # web sockets are closed unopened
-        headers = _headers(scope)
+        headers = dict(scope["headers"])
         problem = self._problem(scope, headers)
         if problem is not None:
             await _refuse(send, *problem)
@@ -129,10 +129,6 @@ async def _refuse(send: Send, status: int, why: str) -> None:
     headers.append((b"connection", b"close"))  # what was sent with it is not read
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def _headers(scope: Scope) -> dict[bytes, bytes]:
-    return dict(scope["headers"])
 
 
 def _query(scope: Scope) -> dict[str, str]:

@@ -16,11 +16,7 @@ _TOP: Final = (
     ("group", "string", "Only the ranking of this value of the query's first group column."),
     ("format", "string", "json (default), csv or arrow: a stream of Arrow IPC."),
     ("at", "string", "The end of an earlier window, as in `at` of its answer, while the server keeps it."),
-    (
-        "size",
-        "string",
-        "The ranking right now, over the last part of the window: '5 minutes' or a number; embedded.",
-    ),
+    ("size", "string", "The ranking right now, over the last part of the window: '5 minutes' or a number; embedded."),
     ("now", "string", "The ranking right now, over the window that closes next; embedded."),
 )
 

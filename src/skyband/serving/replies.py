@@ -7,14 +7,26 @@ from typing import Any, Final
 
 import pyarrow as pa
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from skyband.core.explain import Explanation, readable
 from skyband.core.notebook import plan_nodes
 from skyband.serving import formats
 from skyband.serving.boards import Answer
+from skyband.serving.catalog import Catalog
 from skyband.serving.served import Served
 
 MOST_HISTORY: Final = 60  # rows of each answer of the past
+
+
+def find(catalog: Catalog, request: Request) -> Served:
+    """The query that a request names."""
+    name = request.path_params["name"]
+    query = catalog.find(name)
+    if query is None:
+        known = ", ".join(each.name for each in catalog.queries()) or "none"
+        raise HTTPException(404, f"There is no query {name[:60]!r}. Queries: {known}.")
+    return query
 
 
 def published(query: Served, at: str | None) -> Answer | None:

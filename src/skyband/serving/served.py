@@ -103,7 +103,8 @@ class Served(ABC):
 
     def _has_own_windows(self, table: pa.Table) -> bool:
         """Does each group count its own arrivals?"""
-        return bool(self._groups) and self._query.window.by_count and set(self._groups) <= set(table.schema.names)
+        apart = bool(self._groups) and not self._query.window.is_same_for_groups
+        return apart and set(self._groups) <= set(table.schema.names)
 
 
 def key_columns(query: Any) -> tuple[str, ...]:

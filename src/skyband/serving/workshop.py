@@ -18,7 +18,6 @@ from skyband.core.encoding.inputs import read
 from skyband.core.explain import Explanation, readable
 from skyband.core.registry import problem_of
 from skyband.dialect.functions import known_functions
-from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
 from skyband.dialect.syntax import WORDS
 from skyband.errors import InvalidQuery, SkybandError
@@ -72,7 +71,8 @@ class Workshop:
 
     def check(self, text: str) -> dict[str, Any]:
         """What a statement would be, as JSON; raises what is wrong with it."""
-        spec = self._asked(understand(_sized(text)))
+        statement = understand(_sized(text))
+        spec = recognise(statement, {name: feed.schema for name, feed in self._feeds_of(statement).items()})
         problem = problem_of(spec.query)
         return {
             "problem": problem.name,
@@ -122,9 +122,6 @@ class Workshop:
     def close(self) -> None:
         for name in [*self._running]:
             self.stop(name)
-
-    def _asked(self, statement: Statement) -> QuerySpec:
-        return recognise(statement, {name: feed.schema for name, feed in self._feeds_of(statement).items()})
 
     def _feeds_of(self, statement: Statement) -> dict[str, Feed]:
         """The feeds that a statement is about, by the names it calls them."""

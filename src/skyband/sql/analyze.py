@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyband.core.encoding.inputs import HeldRows, Source, in_batches
 from skyband.core.explain import analyzed, explained, readable
 from skyband.core.plan import Draft, Measured, Read
 from skyband.core.problem import Running
@@ -38,7 +37,7 @@ def explain(spec: QuerySpec, inputs: Inputs, *, analyze: bool) -> Any:
     draft = _draft_of(spec, inputs.schemas, on_spark=False)
     if not analyze:
         return explained(draft)
-    pieces = {name: _in_pieces(source) for name, source in sources.items()}
+    pieces = {name: source.cut(lambda rows: max(FEWEST_ROWS, -(-rows // PIECES))) for name, source in sources.items()}
     return analyzed(draft, _measure(start_embedded(spec, pieces), spec))
 
 
@@ -59,15 +58,6 @@ def _asked_then(spec: QuerySpec | None) -> Iterator[str]:
     if spec is not None:
         yield readable(problem_of(spec.query).title(spec.query))
         yield from _asked_then(spec.then)
-
-
-def _in_pieces(source: Source) -> Source:
-    """The same rows, a whole table in smaller batches."""
-    if not source.is_whole:
-        return source
-    table = pa.Table.from_batches(in_batches(source.batches), source.schema)
-    size = max(FEWEST_ROWS, -(-len(table) // PIECES))
-    return source._replace(batches=HeldRows(table.to_batches(max_chunksize=size)))
 
 
 def _measure(running: Running, spec: QuerySpec) -> Measured:

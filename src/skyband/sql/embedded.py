@@ -11,7 +11,6 @@ from skyband.core.encoding.inputs import Source, in_batches
 from skyband.core.problem import Running
 from skyband.core.registry import problem_of
 from skyband.dialect.query_spec import ONLY, QuerySpec
-from skyband.engines.embedded.running import give
 from skyband.errors import InvalidInput
 from skyband.sql.answers import projected
 from skyband.sql.rows import prepared, reread, rereadable
@@ -29,7 +28,7 @@ def start_embedded(spec: QuerySpec, sources: Mapping[str, Source]) -> Running:
 def answer_of(running: Running, spec: QuerySpec) -> Any:
     """The answer with the columns that are shown of it, in the kind of the rows."""
     if spec.then is None or running.is_whole:
-        return give(projected(running.collected(), spec), running.like)
+        return running.like.give(projected(running.collected(), spec))
     schema = projected(running.session.output_schema.empty_table(), spec).schema
     answers = (projected(answer, spec) for answer in running.answers)
     return pa.RecordBatchReader.from_batches(schema, (batch for answer in answers for batch in answer.to_batches()))

@@ -45,7 +45,7 @@ def open_table(given: str | Path) -> Any:
     (kind,) = kinds
     try:
         if kind == "json" or any(_is_stream(path) for path in paths):
-            return _concatenated([read_file(path, base) for path in paths])
+            return pa.concat_tables([read_file(path, base) for path in paths], promote_options="permissive")
         return _dataset(paths, kind, base)
     except (pa.ArrowException, OSError) as error:
         raise InvalidInput(f"Cannot read {str(given)!r}: {error}") from error
@@ -220,7 +220,3 @@ def _is_stream(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(len(_FILE_OF_ARROW)) != _FILE_OF_ARROW
-
-
-def _concatenated(tables: list[pa.Table]) -> pa.Table:
-    return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")

@@ -11,7 +11,6 @@ from skyband.core.encoding.inputs import in_batches
 from skyband.dialect.ranking import count_of, offset_of
 from skyband.dialect.resolving import plain_rows
 from skyband.dialect.statement import Statement
-from skyband.engines.embedded.running import give
 from skyband.sql.rows import prepared, prepared_in_spark, rereadable
 
 
@@ -32,7 +31,7 @@ def plain_answer(
         batches = _some(batches, skipped, most)
     if not source.is_whole:
         return pa.RecordBatchReader.from_batches(source.schema, batches)
-    return give(pa.Table.from_batches(batches, source.schema), source.like)
+    return source.like.give(pa.Table.from_batches(batches, source.schema))
 
 
 def _some(batches: Iterator[pa.RecordBatch], skipped: int, most: int) -> Iterator[pa.RecordBatch]:

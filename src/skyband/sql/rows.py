@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from skyband import expressions
-from skyband.core.encoding.inputs import Source
-from skyband.core.encoding.schemas import fitted
-from skyband.dialect.query_spec import Lookup, OverLines, Rows, Sessions, View
+from skyband.core.encoding.groups import GroupCodes
+from skyband.core.encoding.inputs import Source, in_batches, read
+from skyband.core.encoding.schemas import fitted, whole_batch
+from skyband.core.registry import problem_of
+from skyband.dialect.query_spec import LINES, Lookup, OverLines, Rows, Sessions, View
 from skyband.dialect.reading import quoted
 from skyband.errors import InvalidInput
 from skyband.sql.lookups import looked_up, looked_up_in_spark
-from skyband.sql.over import with_aggregates
 from skyband.sql.sessions import in_sessions, in_sessions_on_spark
 
 
@@ -112,3 +114,20 @@ def value_in_spark(text: str, schema: pa.Schema) -> str:
     if in_spark is None:
         raise InvalidInput(f"On Spark, the SELECT list cannot call your own function: {text}.")
     return in_spark
+
+
+def with_aggregates(source: Source, over: OverLines) -> Source:
+    """The lines, which are all there, with the columns of the aggregates."""
+    lines = whole_batch(pa.Table.from_batches(in_batches(source.batches), source.schema))
+    clock = pa.array(np.zeros(len(lines), np.int64))
+    given = pa.table([*lines.columns, clock], names=[*lines.schema.names, over.clock])
+    groups = problem_of(over.query).start({LINES: read(given)}, over.query).collected()
+    keys = pa.schema([lines.schema.field(name) for name in over.by])
+    codes = GroupCodes(keys)
+    # An answer begins with the end of its window, the columns of the groups, and the aggregates.
+    columns = groups.columns[1 : len(over.by) + 1]
+    of_group = codes.encode(whole_batch(pa.table(columns, schema=keys)))
+    place = np.empty(len(codes), np.int64)
+    place[of_group] = np.arange(len(of_group))
+    added = whole_batch(groups.take(pa.array(place[codes.encode(lines)]))).columns[len(over.by) + 1 :]
+    return read(pa.table([*lines.columns, *added], schema=over.schema))._replace(like=source.like)

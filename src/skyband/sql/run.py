@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from skyband.core.encoding.inputs import HeldRows, Source, in_batches, read
+from skyband.core.encoding.inputs import read
 from skyband.core.problem import Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
@@ -135,14 +135,7 @@ def start(text: str, given: Mapping[str, Any], *, batch_rows: int) -> Started:
     statement = understand(text)
     if statement.explain is not None:
         statement.refuse("EXPLAIN does not run a statement, but this call does", None, "Leave EXPLAIN out.")
-    cut = {name: _cut(read(one).plain(), batch_rows) for name, one in find(statement, given).items()}
+    cut = {name: read(one).plain().cut(lambda _: batch_rows) for name, one in find(statement, given).items()}
     statement, inputs = as_one_window(statement, open_inputs(statement, cut))
     spec = _recognised(statement, inputs)
     return Started(start_embedded(spec, inputs.data), spec)
-
-
-def _cut(source: Source, batch_rows: int) -> Source:
-    if not source.is_whole:
-        return source
-    table = pa.Table.from_batches(in_batches(source.batches), source.schema)
-    return source._replace(batches=HeldRows(table.to_batches(max_chunksize=batch_rows)))

@@ -24,7 +24,7 @@ from skyband.errors import InvalidInput, LateRows
 from skyband.expressions.time_functions import micros_in_spark
 from skyband.expressions.units import UNITS
 from skyband.kernels.sessions import LATE, into_sessions
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 Ints = npt.NDArray[np.int64]
 
@@ -38,10 +38,10 @@ def in_sessions(source: Source, asked: Sessions) -> Source:
 
 
 def _times(rows: pa.RecordBatch, asked: Sessions) -> Ints:
-    """When each row was, in the unit of its column; FOREVER where that is null."""
+    """When each row was, in the unit of its column; NEVER where that is null."""
     column = rows.column(asked.on)
     column = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column.cast(pa.int64())
-    return pc.fill_null(column, FOREVER).to_numpy()
+    return pc.fill_null(column, NEVER).to_numpy()
 
 
 def _codes(codes: GroupCodes | None, rows: pa.RecordBatch) -> npt.NDArray[np.int32]:
@@ -68,7 +68,7 @@ def _all_at_once(rows: pa.RecordBatch, asked: Sessions) -> pa.RecordBatch:
 def _with_bounds(rows: pa.RecordBatch, start: Ints, end: Ints, asked: Sessions) -> pa.RecordBatch:
     """The rows with the bounds of their sessions, in the order of their ends."""
     order = np.argsort(end, kind="stable")
-    unknown = (start >= FOREVER)[order]
+    unknown = (start >= NEVER)[order]
     ticks = [pa.array(one[order], pa.int64(), mask=unknown) for one in (start, end)]
     kind = asked.schema.field(asked.on).type
     bounds = [one.view(kind) if pa.types.is_timestamp(kind) else one.cast(kind) for one in ticks]
@@ -83,7 +83,7 @@ class _Open:
         self._rows = schema.empty_table()  # in the order in which they came
         self._session = np.empty(0, np.int64)  # of each
         self._first, self._last, self._group = (np.empty(0, np.int64) for _ in range(3))  # of each session
-        self._now = -FOREVER
+        self._now = -NEVER
         self.late = 0
 
     def push(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -99,7 +99,7 @@ class _Open:
         heads[self._group[order[::-1]]] = order[::-1]  # the first of each group is written last
         session = np.empty(len(batch), np.int64)
         self._now, count = into_sessions(
-            times, codes, self._asked.gap, self._now, FOREVER, heads, following, first, last, merged, session, known
+            times, codes, self._asked.gap, self._now, NEVER, heads, following, first, last, merged, session, known
         )
         self.late += int((session == LATE).sum())
         group = np.append(self._group, np.empty(most - known, np.int64))
@@ -118,7 +118,7 @@ class _Open:
 
     def _given_out(self, ended: npt.NDArray[np.bool_]) -> pa.RecordBatch:
         """The rows of these sessions, and those of no known time. The others stay, in sessions by new numbers."""
-        start, end = (np.append(one, FOREVER)[self._session] for one in (self._first, self._last))
+        start, end = (np.append(one, NEVER)[self._session] for one in (self._first, self._last))
         goes = np.append(ended, True)[self._session]
         given = whole_batch(self._rows.filter(pa.array(goes)))
         shown = _with_bounds(given, start[goes], end[goes] + self._asked.gap, self._asked)

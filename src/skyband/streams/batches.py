@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Final, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,22 @@ Values = Callable[[np.random.Generator, Ints], Iterable[Floats]]
 BLOCK_ROWS: Final = 65_536  # made at a time; part of what a seed means
 
 
+class Options(TypedDict, total=False):
+    """What every generator takes: how many different ids there are, the seed, and the rows of a batch."""
+
+    ids: int | None
+    seed: int
+    batch_rows: int
+
+
 def generated(
-    schema: pa.Schema, values: Values, rows: int, ids: int | None, seed: int, batch_rows: int
+    schema: pa.Schema,
+    values: Values,
+    rows: int,
+    *,
+    ids: int | None = None,
+    seed: int = 1,
+    batch_rows: int = 1_000_000,
 ) -> pa.RecordBatchReader:
     """`rows` rows of `values`, an id and a time: 0, 1, 2, …. `schema` names them in this order.
 

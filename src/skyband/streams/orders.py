@@ -1,25 +1,36 @@
-"""Scores in orders that are not random: where the papers' bounds do not hold, and candidates are few or pile up.
+"""Scores in random order, the case of the papers' bounds, and in others, where candidates are few or pile up.
 
 Each is like `uniform`: a score, an id (the row's number or, with `ids`, one of so many, at random), and a time: 0, 1, …
 """
 
 from __future__ import annotations
 
+from typing import Final, Unpack
+
 import numpy as np
 import pyarrow as pa
 
-from skyband.streams.batches import Floats, Ints, check_count, check_number, generated
-from skyband.streams.uniform import SCHEMA
+from skyband.streams.batches import Floats, Ints, Options, check_count, check_number, generated
+
+SCHEMA: Final = pa.schema([("score", pa.float64()), ("id", pa.int64()), ("time", pa.int64())])
 
 
-def rising(rows: int, *, ids: int | None = None, seed: int = 1, batch_rows: int = 1_000_000) -> pa.RecordBatchReader:
+def uniform(rows: int, **options: Unpack[Options]) -> pa.RecordBatchReader:
+    """`rows` rows with a score from [0, 1), an id and a time: 0, 1, 2, ….
+
+    The id is the row's number or, with `ids`, one of so many, at random.
+    """
+    return generated(SCHEMA, lambda random, time: [random.random(len(time))], rows, **options)
+
+
+def rising(rows: int, **options: Unpack[Options]) -> pa.RecordBatchReader:
     """Each score is above the one before it: only the k newest rows are candidates."""
-    return generated(SCHEMA, lambda random, time: [_climb(random, time)], rows, ids, seed, batch_rows)
+    return generated(SCHEMA, lambda random, time: [_climb(random, time)], rows, **options)
 
 
-def falling(rows: int, *, ids: int | None = None, seed: int = 1, batch_rows: int = 1_000_000) -> pa.RecordBatchReader:
+def falling(rows: int, **options: Unpack[Options]) -> pa.RecordBatchReader:
     """Each score is below the one before it: every row of the window is a candidate, the worst case."""
-    return generated(SCHEMA, lambda random, time: [-_climb(random, time)], rows, ids, seed, batch_rows)
+    return generated(SCHEMA, lambda random, time: [-_climb(random, time)], rows, **options)
 
 
 def _climb(random: np.random.Generator, time: Ints) -> Floats:
@@ -27,9 +38,7 @@ def _climb(random: np.random.Generator, time: Ints) -> Floats:
     return time + random.random(len(time)) / 2
 
 
-def random_walk(
-    rows: int, *, step: float = 1.0, ids: int | None = None, seed: int = 1, batch_rows: int = 1_000_000
-) -> pa.RecordBatchReader:
+def random_walk(rows: int, *, step: float = 1.0, **options: Unpack[Options]) -> pa.RecordBatchReader:
     """Each score is the one before it and a normal change, of standard deviation `step`."""
     check_number("step", step, at_least=0)
     level = 0.0  # the last score of the block before
@@ -40,17 +49,11 @@ def random_walk(
         level = float(score[-1])
         return [score]
 
-    return generated(SCHEMA, values, rows, ids, seed, batch_rows)
+    return generated(SCHEMA, values, rows, **options)
 
 
 def daily_cycle(
-    rows: int,
-    *,
-    period: int = 86_400,
-    noise: float = 0.1,
-    ids: int | None = None,
-    seed: int = 1,
-    batch_rows: int = 1_000_000,
+    rows: int, *, period: int = 86_400, noise: float = 0.1, **options: Unpack[Options]
 ) -> pa.RecordBatchReader:
     """A sine from -1 to 1 that returns every `period` units of time, and normal noise, of standard deviation `noise`.
 
@@ -62,18 +65,10 @@ def daily_cycle(
     def values(random: np.random.Generator, time: Ints) -> list[Floats]:
         return [np.sin(2 * np.pi / period * (time % period)) + random.normal(0, noise, len(time))]
 
-    return generated(SCHEMA, values, rows, ids, seed, batch_rows)
+    return generated(SCHEMA, values, rows, **options)
 
 
-def bursty(
-    rows: int,
-    *,
-    every: int = 50_000,
-    length: int = 1_000,
-    ids: int | None = None,
-    seed: int = 1,
-    batch_rows: int = 1_000_000,
-) -> pa.RecordBatchReader:
+def bursty(rows: int, *, every: int = 50_000, length: int = 1_000, **options: Unpack[Options]) -> pa.RecordBatchReader:
     """Random scores from [0, 1) and, about once in `every` rows, a burst: `length` scores that fall from 2 to 1.
 
     In a burst each row is a candidate, as long as the window holds it. A burst may begin while another lasts, which it
@@ -91,4 +86,4 @@ def bursty(
         place = time - began  # in the burst, from 0
         return [np.where(place < length, 2 - (place + score / 2) / length, score)]
 
-    return generated(SCHEMA, values, rows, ids, seed, batch_rows)
+    return generated(SCHEMA, values, rows, **options)

@@ -6,12 +6,12 @@ Columns:    x0, x1, …; an id (the row's number or, with `ids`, one of so many,
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from skyband.streams.batches import Floats, Ints, check_count, check_number, generated
+from skyband.streams.batches import Floats, Ints, Options, check_count, check_number, generated
 
 _CENTRES: Final = (1,)  # the purpose of the random numbers that place the clusters
 
@@ -23,26 +23,17 @@ def point_schema(dimensions: int) -> pa.Schema:
     return pa.schema([*axes, ("id", pa.int64()), ("time", pa.int64())])
 
 
-def uniform_points(
-    rows: int, *, dimensions: int = 2, ids: int | None = None, seed: int = 1, batch_rows: int = 1_000_000
-) -> pa.RecordBatchReader:
+def uniform_points(rows: int, *, dimensions: int = 2, **options: Unpack[Options]) -> pa.RecordBatchReader:
     """Points anywhere in the unit cube, each coordinate from [0, 1) and independent of the others."""
 
     def values(random: np.random.Generator, time: Ints) -> Floats:
         return random.random((dimensions, len(time)))
 
-    return generated(point_schema(dimensions), values, rows, ids, seed, batch_rows)
+    return generated(point_schema(dimensions), values, rows, **options)
 
 
 def clustered(
-    rows: int,
-    *,
-    dimensions: int = 2,
-    clusters: int = 10,
-    spread: float = 0.02,
-    ids: int | None = None,
-    seed: int = 1,
-    batch_rows: int = 1_000_000,
+    rows: int, *, dimensions: int = 2, clusters: int = 10, spread: float = 0.02, **options: Unpack[Options]
 ) -> pa.RecordBatchReader:
     """Points around `clusters` centres: normal in each coordinate, of standard deviation `spread`.
 
@@ -51,6 +42,7 @@ def clustered(
     schema = point_schema(dimensions)
     check_count("clusters", clusters, at_least=1)
     check_number("spread", spread, at_least=0)
+    seed = options.get("seed", 1)
     check_count("seed", seed, at_least=0)
     placing = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=_CENTRES))
     centres = placing.random((dimensions, clusters))
@@ -59,17 +51,11 @@ def clustered(
         cluster = random.integers(clusters, size=len(time))
         return centres[:, cluster] + random.normal(0, spread, (dimensions, len(time)))
 
-    return generated(schema, values, rows, ids, seed, batch_rows)
+    return generated(schema, values, rows, **options)
 
 
 def correlated(
-    rows: int,
-    *,
-    dimensions: int = 2,
-    spread: float = 0.1,
-    ids: int | None = None,
-    seed: int = 1,
-    batch_rows: int = 1_000_000,
+    rows: int, *, dimensions: int = 2, spread: float = 0.1, **options: Unpack[Options]
 ) -> pa.RecordBatchReader:
     """Points in the unit cube, near its diagonal: good in one dimension, good in all.
 
@@ -82,17 +68,11 @@ def correlated(
         along = random.random(len(time))
         return (1 - spread) * along + spread * random.random((dimensions, len(time)))
 
-    return generated(schema, values, rows, ids, seed, batch_rows)
+    return generated(schema, values, rows, **options)
 
 
 def anticorrelated(
-    rows: int,
-    *,
-    dimensions: int = 2,
-    spread: float = 0.02,
-    ids: int | None = None,
-    seed: int = 1,
-    batch_rows: int = 1_000_000,
+    rows: int, *, dimensions: int = 2, spread: float = 0.02, **options: Unpack[Options]
 ) -> pa.RecordBatchReader:
     """Points in the unit cube whose coordinates have nearly the same sum: good in one dimension, bad in others.
 
@@ -109,4 +89,4 @@ def anticorrelated(
         offset -= offset.mean(axis=0)  # the sum stays; at most 1 - 1 / dimensions is left of any offset
         return mean + room * offset / (1 - 1 / dimensions)
 
-    return generated(point_schema(dimensions), values, rows, ids, seed, batch_rows)
+    return generated(point_schema(dimensions), values, rows, **options)

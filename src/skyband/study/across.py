@@ -21,6 +21,7 @@ from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession
 from skyband.streams.incomplete import incomplete
 from skyband.study.baselines.across import early_aggregation
+from skyband.study.embedded import time_push
 from skyband.study.results import Result
 from skyband.study.sizes import Sizes
 from skyband.windows import sliding
@@ -56,8 +57,8 @@ def _against_the_paper(passes: int, say: Say) -> Result:
     fast, slow = math.inf, math.inf
     for number in range(passes):
         say(f"across streams, staircase: pass {number + 1} of {passes}")
-        slow = min(slow, _push(theirs, next(slow_rows)) / 2_000)
-        fast = min(fast, _push(ours, next(fast_rows)) / 20_000)
+        slow = min(slow, time_push(theirs, next(slow_rows)) / 2_000)
+        fast = min(fast, time_push(ours, next(fast_rows)) / 20_000)
     return Result(
         STAIRCASE,
         "3 streams, each row, window 10k, k = 10",
@@ -81,7 +82,7 @@ def _growth(windows: tuple[int, ...], passes: int, say: Say) -> Result:
     for number in range(passes):
         say(f"across streams, growth: pass {number + 1} of {passes}")
         for size, (session, rows) in sessions.items():
-            seconds[size] = min(seconds[size], _push(session, next(rows)))
+            seconds[size] = min(seconds[size], time_push(session, next(rows)))
     smallest, slowest = min(windows), max(windows, key=lambda size: seconds[size])
     return Result(
         GROWTH,
@@ -112,7 +113,7 @@ def _sums(window: int, passes: int, say: Say) -> Result:
         say(f"across streams, sums: pass {number - 1} of {passes}")
         part = slice(number * window, (number + 1) * window)
         batches = table.slice(number * window, window).to_batches(max_chunksize=100_000)
-        took, spent = _push(session, batches), _time_sums(ids[part], sizes[part], keys, known, sums)
+        took, spent = time_push(session, batches), _time_sums(ids[part], sizes[part], keys, known, sums)
         if number >= 2:  # the window is full, and so is the table of sums
             ours, reference = min(ours, took), min(reference, spent)
     return Result(
@@ -171,13 +172,7 @@ def flows(rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
 def _filled(window: int, batch: int, algorithm: str) -> tuple[AcrossSession, Iterator[list[pa.RecordBatch]]]:
     """A session whose window is full, and rows to push, without end, so many at a time."""
     query = TopKAcross(
-        k=10,
-        id="id",
-        value="value",
-        stream="stream",
-        streams=STREAMS,
-        window=sliding(window),
-        algorithm=algorithm,
+        k=10, id="id", value="value", stream="stream", streams=STREAMS, window=sliding(window), algorithm=algorithm
     )
     rows = window + window // 4 + 40 * batch
     table = incomplete(rows, streams=3, xi=0.5, recent=max(window // 10, 10)).combine_chunks()
@@ -186,13 +181,6 @@ def _filled(window: int, batch: int, algorithm: str) -> tuple[AcrossSession, Ite
     for part in table.slice(0, full).to_batches(max_chunksize=20_000):
         session.push(part)
     return session, (table.slice(start, batch).to_batches() for start in range(full, rows, batch))
-
-
-def _push(session: Any, batches: list[pa.RecordBatch]) -> float:
-    started = time.perf_counter()
-    for batch in batches:
-        session.push(batch)
-    return time.perf_counter() - started
 
 
 def _time_sums(ids: Any, amounts: Any, keys: Any, known: Any, sums: Any) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Final
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from skyband.core.session import Session
 from skyband.problems.rows.query import TopK
-from skyband.streams.uniform import uniform
+from skyband.streams.orders import uniform
 from skyband.study.results import Result
 from skyband.windows import sliding
 
@@ -71,14 +71,7 @@ def _workloads() -> list[Workload]:
         by_panes(1000, 0.12),
         by_arrival(9, 0.1),
         by_arrival(81, 0.012),
-        Workload(
-            "groups",
-            "1000 groups, k = 10, window 1M ms, slide 100k ms",
-            per_id,
-            0.02,
-            "20,000–35,000",
-            ids=1000,
-        ),
+        Workload("groups", "1000 groups, k = 10, window 1M ms, slide 100k ms", per_id, 0.02, "20,000–35,000", ids=1000),
     ]
 
 
@@ -103,7 +96,7 @@ def measure(workload: Workload, data: Input, passes: int, say: Callable[[str], N
         # Three to one: the pass is short, and a reference that was disturbed would flatter us.
         reference = min(reference, *(_time_numpy(data) for _ in range(3)))
         session = workload.query.open(data.batches[0].schema)
-        ours = min(ours, _time_push(session, data.batches))
+        ours = min(ours, time_push(session, data.batches))
     rate, reference_rate = data.rows / ours, data.rows / reference
     return Result(
         workload.name,
@@ -125,13 +118,14 @@ def measure_growth(name: str, data: Input, sizes: Sequence[int], passes: int, sa
     for size in sizes:
         say(f"growth: filling a window of {_short(size)} rows")
         sessions[size] = TopK(k=10, by="score", window=sliding(size, every=size // 10)).open(data.batches[0].schema)
-        for batch in _until_full(data.batches, size):
+        # Over and over, until there were as many rows as the window holds, and a slide more.
+        for batch in islice(cycle(data.batches), math.ceil(1.1 * size / data.batches[0].num_rows)):
             sessions[size].push(batch)
     seconds = dict.fromkeys(sizes, math.inf)
     for number in range(passes):
         say(f"growth: pass {number + 1} of {passes}")
         for size, session in sessions.items():
-            seconds[size] = min(seconds[size], _time_push(session, data.batches))
+            seconds[size] = min(seconds[size], time_push(session, data.batches))
     slowest = max(sizes, key=lambda size: seconds[size])
     smallest, largest = min(sizes), max(sizes)
     return Result(
@@ -156,7 +150,7 @@ def _time_numpy(data: Input) -> float:
     return time.perf_counter() - started
 
 
-def _time_push(session: Session, batches: list[pa.RecordBatch]) -> float:
+def time_push(session: Session, batches: list[pa.RecordBatch]) -> float:
     started = time.perf_counter()
     for batch in batches:
         session.push(batch)
@@ -172,11 +166,6 @@ def _rows_held(query: TopK, data: Input) -> float:
         counts.append(session.stats().rows_held)
         session.push(batch.slice(1))
     return float(np.mean(counts[len(counts) // 4 :]))
-
-
-def _until_full(batches: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """Batches over and over, until there were as many rows as the window holds, and a slide more."""
-    return islice(cycle(batches), math.ceil(1.1 * size / batches[0].num_rows))
 
 
 def _short(rows: int) -> str:

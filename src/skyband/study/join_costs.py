@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.problems.joins.costs import Constants, cost, enumerate_plans
-from skyband.study.papers.effort import FULL
+from skyband.study.papers.experiments import FULL
 from skyband.study.papers.tran import THREE, TWO, Setting, measure_second
 
 LEAST: Final = 0.1  # ns: nothing is for nothing

@@ -16,7 +16,7 @@ import pyarrow as pa
 from skyband.problems.joins.costs import enumerate_plans
 from skyband.problems.joins.query import JoinAggregate
 from skyband.study.papers import tran
-from skyband.study.papers.effort import FULL, QUICK
+from skyband.study.papers.experiments import FULL, QUICK
 from skyband.study.results import Result
 from skyband.windows import sliding
 
@@ -138,11 +138,7 @@ def best_groups(passes: int, say: Callable[[str], None]) -> Result:
     seconds = {}
     rows = 20 * BATCH
     question = JoinAggregate(
-        inputs=sliding(5 * BATCH, every=BATCH, on="t"),
-        group_by="g",
-        aggregates={"n": "COUNT(*)"},
-        order_by="n",
-        k=10,
+        inputs=sliding(5 * BATCH, every=BATCH, on="t"), group_by="g", aggregates={"n": "COUNT(*)"}, order_by="n", k=10
     )
     for groups in (1_000, 1_000_000):
         table = zipf(rows, groups)

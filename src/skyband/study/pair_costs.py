@@ -1,4 +1,4 @@
-"""Measures what a row costs each algorithm for pairs on this machine, for the planner: see problems/pairs/costs.py."""
+"""Measures what a row costs each algorithm for pairs on this machine: see problems/pairs/costs.py."""
 
 from __future__ import annotations
 

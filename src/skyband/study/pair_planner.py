@@ -116,9 +116,3 @@ def table(verdicts: Sequence[Verdict]) -> Table:
         mark = "" if v.ratio <= BAR else "  above"
         shown.add_row(v.score, v.restriction, f"{v.window_rows:,}", str(v.k), v.chosen, v.best, f"{v.ratio:.2f}{mark}")
     return shown
-
-
-def summary(verdicts: Sequence[Verdict]) -> str:
-    within = sum(verdict.ratio <= BAR for verdict in verdicts)
-    worst = max(verdict.ratio for verdict in verdicts)
-    return f"{within} of {len(verdicts)} choices cost at most {BAR}x the best; the worst costs {worst:.2f}x."

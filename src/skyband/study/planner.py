@@ -130,10 +130,11 @@ def table(verdicts: Sequence[Verdict]) -> Table:
     return shown
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
-    within = sum(verdict.ratio <= BAR for verdict in verdicts)
+def summary(verdicts: Sequence[Any], bar: float = BAR) -> str:
+    """Of verdicts on rows or on pairs, whose bar may be another."""
+    within = sum(verdict.ratio <= bar for verdict in verdicts)
     worst = max(verdict.ratio for verdict in verdicts)
-    return f"{within} of {len(verdicts)} choices cost at most {BAR}x the best; the worst costs {worst:.2f}x."
+    return f"{within} of {len(verdicts)} choices cost at most {bar}x the best; the worst costs {worst:.2f}x."
 
 
 def write(verdicts: Sequence[Any], path: Path) -> None:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from skyband.api import top_k
 from skyband.engines.spark.session import local_session
-from skyband.streams.uniform import uniform
+from skyband.streams.orders import uniform
 from skyband.study import spark_joins, spark_state, spark_triggers
 from skyband.study.results import Result
 from skyband.study.sizes import SPARK_JOIN_LINES, SPARK_LINES, SPARK_STATE_LINES, SPARK_TRIGGER_LINES, SparkSizes
@@ -71,7 +71,7 @@ def measure(wanted: Collection[str], sizes: SparkSizes, say: Callable[[str], Non
                     # Four slides, so that a group has some rows in each: 50 of 20 million.
                     write_rows(folder / "dense", sizes.rows, sizes.files, rows_per_second=max(1, sizes.rows // 40))
                 timings = time_all(spark, folder, _runs(sizes), wanted, say)
-                yield from (line(timings) for name, line in _LINES.items() if name in wanted)
+                yield from (_line(name, timings) for name in _COMPARED if name in wanted)
             if not set(SPARK_TRIGGER_LINES).isdisjoint(wanted):
                 yield from spark_triggers.measure(spark, folder, wanted, sizes.triggers, say)
             if not set(SPARK_STATE_LINES).isdisjoint(wanted):
@@ -157,54 +157,24 @@ def write_rows(folder: Path, rows: int, files: int, *, more_columns: int = 0, ro
     write_files(folder, map(table, uniform(rows, batch_rows=-(-rows // files))))
 
 
-def _against_scan(timings: dict[str, Timing]) -> Result:
-    return compared(
-        SCAN,
-        "Spark: top 10, window 60 s, slide 1 s",
-        "scan and count",
-        timings["top"],
-        timings["scan"],
-        0.6,
-        _EXPECTED_GLOBAL,
-    )
-
-
-def _against_own(timings: dict[str, Timing]) -> Result:
-    return compared(OWN, "Spark: the same", "max_by per window", timings["top"], timings["own"], 250, _EXPECTED_GLOBAL)
-
-
-def _wide_against_scan(timings: dict[str, Timing]) -> Result:
-    wide = "Spark: the same, rows of 30 columns"
-    return compared(WIDE, wide, "scan and count", timings["wide"], timings["scan wide"], 0.7, _EXPECTED_GLOBAL)
-
-
-def _groups_against_scan(timings: dict[str, Timing]) -> Result:
-    dense = "Spark: the best row of each of 100,000 groups, window of two slides"
-    return compared(SCAN_GROUPS, dense, "scan and count", timings["dense"], timings["scan dense"], 0.4)
-
-
-def _growth(timings: dict[str, Timing]) -> Result:
-    small, large = (timings[name] for name in _GROWING)
-    line = compared(GROWTH, "Spark: cost of a row, window 1M to 100M rows", "itself", large, small, 1.1)
-    return replace(line, measured=small.rate / large.rate, at_most=True)
-
-
-def _against_own_groups(timings: dict[str, Timing]) -> Result:
-    return compared(
-        GROUPS,
-        "Spark: 100,000 groups, window 100 s, slide 10 s",
-        "max_by per window and group",
-        timings["groups"],
-        timings["own groups"],
-        5,
-    )
-
-
-_LINES: Final = {
-    SCAN: _against_scan,
-    WIDE: _wide_against_scan,
-    SCAN_GROUPS: _groups_against_scan,
-    GROWTH: _growth,
-    OWN: _against_own,
-    GROUPS: _against_own_groups,
+# By line: what is asked, what it is compared with, the two runs, the bar and how many rows are expected to be held.
+_COMPARED: Final[dict[str, tuple[Any, ...]]] = {
+    SCAN: ("Spark: top 10, window 60 s, slide 1 s", "scan and count", "top", "scan", 0.6, _EXPECTED_GLOBAL),
+    WIDE: ("Spark: the same, rows of 30 columns", "scan and count", "wide", "scan wide", 0.7, _EXPECTED_GLOBAL),
+    SCAN_GROUPS: (
+        *("Spark: the best row of each of 100,000 groups, window of two slides", "scan and count"),
+        *("dense", "scan dense", 0.4),
+    ),
+    GROWTH: ("Spark: cost of a row, window 1M to 100M rows", "itself", *reversed(_GROWING), 1.1),
+    OWN: ("Spark: the same", "max_by per window", "top", "own", 250, _EXPECTED_GLOBAL),
+    GROUPS: (
+        *("Spark: 100,000 groups, window 100 s, slide 10 s", "max_by per window and group"),
+        *("groups", "own groups", 5),
+    ),
 }
+
+
+def _line(name: str, timings: dict[str, Timing]) -> Result:
+    what, against, ours, reference, *bar = _COMPARED[name]
+    found = compared(name, what, against, timings[ours], timings[reference], *bar)
+    return replace(found, measured=1 / found.measured, at_most=True) if name == GROWTH else found

@@ -19,8 +19,7 @@ import skyband as sb
 from skyband.core.registry import every_algorithm_of
 from skyband.kernels.panes import shape_of
 from skyband.kernels.sieve import Sieve
-from skyband.problems.rows.algorithm import Growing
-from skyband.problems.rows.operator import RowAlgorithm, Spec
+from skyband.problems.rows.operator import Growing, RowAlgorithm, Spec
 
 SCHEMA = pa.schema({"t": pa.int64(), "v": pa.float64(), "g": pa.int64()})
 ROWS = pa.table({"t": [1, 2, 30], "v": [1.0, 0.5, 0.25], "g": [1, 2, 1]}, schema=SCHEMA)

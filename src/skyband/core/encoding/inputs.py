@@ -33,9 +33,9 @@ class Like:
     kind: Kind = "table"
     columns: dict[str, dict[str, Any]] = field(default_factory=dict)  # pandas' own metadata of each column
 
-    def give(self, answer: pa.Table) -> Any:
-        """Convert an answer to the user's type."""
-        if self.kind == "table":
+    def give(self, answer: pa.Table | pa.RecordBatchReader) -> Any:
+        """Convert an answer to the user's type; a reader stays one."""
+        if self.kind == "table" or not isinstance(answer, pa.Table):
             return answer
         if self.kind == "pandas":
             return self._as_pandas(answer)
@@ -164,6 +164,13 @@ class Source(NamedTuple):
         if not self.is_whole:  # each batch of a stream has a schema of its own
             check_same(batch.schema, self.schema)
         return batch
+
+    def cut(self, rows_at_once: Callable[[int], int]) -> Source:
+        """The same rows, a whole input in batches of so many; the function is told how many there are."""
+        if not self.is_whole:
+            return self
+        table = pa.Table.from_batches(in_batches(self.batches), self.schema)
+        return self._replace(batches=HeldRows(table.to_batches(max_chunksize=rows_at_once(len(table)))))
 
     def held(self) -> Source:
         """Keep the rows of a whole input in memory, so that it is read only once."""

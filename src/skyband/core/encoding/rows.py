@@ -169,14 +169,12 @@ class RowStore:
         if len(self._batches) <= FEW:
             return
         start = len(self._batches) - 1
-        while start > 1 and self._rows_in(start - 1) <= 2 * (self._starts[-1] - self._starts[start]):
+        starts = self._starts
+        while start > 1 and starts[start] - starts[start - 1] <= 2 * (starts[-1] - starts[start]):
             start -= 1
         if start < len(self._batches) - 1:
             self._batches[start:] = [pa.concat_batches(self._batches[start:])]
             self._starts[start + 1 :] = self._starts[-1:]
-
-    def _rows_in(self, batch: int) -> int:
-        return self._starts[batch + 1] - self._starts[batch]
 
     def keep(self, held: Ints) -> None:
         """Keep only the rows at these positions, which ascend."""

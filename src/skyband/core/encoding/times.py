@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from skyband.core.operator import Ints
 from skyband.errors import InvalidInput, InvalidQuery
-from skyband.kernels.times import NO_TIME, all_within, set_aside
-from skyband.windows import FOREVER, NEVER, Span, Ticks, parse_span, span_ticks, whole_number
+from skyband.kernels.compiling import kernel
+from skyband.windows import NEVER, Span, Ticks, parse_span, span_ticks, whole_number
 
 _NO_TIMES = np.empty(0, np.int64)
 MOST_WINDOWS: Final = 1_000_000  # how many windows one row, or the end of the input, may close
@@ -116,7 +116,7 @@ class Reach:
     def check(self, time: Ints, next_close: Callable[[], int | None]) -> None:
         """Raise if one of these rows comes too far after all rows before it."""
         every = self._window.every
-        if not self._window.closes_by_value or self._window.lateness >= FOREVER or not len(time):
+        if not self._window.is_closed_by_rows or not len(time):
             return
         if self._latest is not None and int(time.max()) - self._latest <= MOST_WINDOWS * every:
             return
@@ -137,7 +137,7 @@ class Reach:
     def check_end(self, next_close: Callable[[], int | None]) -> None:
         """Raise if too many of the windows that hold the last row are still open."""
         size, every = self._window.size, self._window.every
-        if not self._window.closes_by_value or size >= FOREVER or size // every <= MOST_WINDOWS:
+        if not self._window.closes_by_value or self._window.endless or size // every <= MOST_WINDOWS:
             return
         if (due := next_close()) is None:
             return
@@ -152,7 +152,7 @@ class Reach:
 
     def accept(self, time: Ints) -> None:
         if self._window.closes_by_value and len(time):
-            self._latest = max(int(time.max()), self._latest if self._latest is not None else -FOREVER)
+            self._latest = max(int(time.max()), -NEVER if self._latest is None else self._latest)
 
 
 class Jumps:
@@ -179,3 +179,53 @@ class Jumps:
 
     def restore(self, counters: dict[str, int]) -> None:
         self._clocks = self._next = np.array([counters[f"jumps_{i}"] for i in range(2)], np.int64)
+
+
+_AT_ONCE = 4096  # how many numbers are compared before the loop looks whether one was out of order
+
+
+@kernel
+def ascends(values):
+    """Is no number smaller than the one before it? The loop runs as fast as memory delivers the numbers."""
+    for start in range(0, len(values) - 1, _AT_ONCE):
+        part = values[start : start + _AT_ONCE + 1]  # one more: it is compared with the next ones, too
+        smaller = 0
+        for j in range(1, len(part)):
+            smaller += part[j] < part[j - 1]
+        if smaller:
+            return False
+    return True
+
+
+@kernel
+def all_within(values, limit):
+    """Are all these numbers between -limit and limit, both excluded?"""
+    beyond = 0
+    for j in range(len(values)):
+        beyond += (values[j] >= limit) | (values[j] <= -limit)
+    return beyond == 0
+
+
+# Two clocks: the largest time accepted, and the time of the row before if it was set aside.
+LATEST, ASIDE = 0, 1
+NO_TIME = -(2**63)
+
+
+@kernel
+def set_aside(time, most, clocks, kept):
+    """Set aside rows that are more than `most` ahead of all accepted ones, and mark the others in `kept`.
+
+    A row is accepted if the row just before it was set aside and its time is within `most`. So a single row never moves
+    the clock far, but two in succession do. Returns the number of rows that are set aside.
+    """
+    aside = 0
+    for i in range(len(time)):
+        ahead = clocks[LATEST] != NO_TIME and time[i] - clocks[LATEST] > most
+        again = clocks[ASIDE] != NO_TIME and abs(time[i] - clocks[ASIDE]) <= most
+        kept[i] = not ahead or again
+        clocks[ASIDE] = NO_TIME if kept[i] else time[i]
+        if kept[i]:
+            clocks[LATEST] = max(clocks[LATEST], time[i])
+        else:
+            aside += 1
+    return aside

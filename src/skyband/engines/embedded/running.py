@@ -6,11 +6,13 @@ the column finds out, before any row is read. A table that is not sorted is sort
 
 from __future__ import annotations
 
-import json
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import tee
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,71 +20,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyband.core.calls import Stats
-from skyband.core.encoding.inputs import COUNTS, Like, Source, WholeRows, in_batches, read
+from skyband.core.encoding.inputs import Like, Source, WholeRows, in_batches, read
 from skyband.core.encoding.schemas import is_value, plain_schema
+from skyband.core.encoding.times import ascends
 from skyband.core.encoding.value_types import as_values
-from skyband.engines.embedded.progress import with_progress
+from skyband.core.problem import Running
+from skyband.core.session import Session
 from skyband.errors import InvalidQuery, LateRows
-from skyband.kernels.times import ascends
 from skyband.windows import Window
 
-_COUNTED: Final = ("rows_in", "rows_used", "rows_late", "rows_null_time", "rows_jumped", "rows_unranked")
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
 _ROWS_AT_ONCE: Final = 1 << 18  # of a table that is put in order
 _FEW: Final = 1 << 13  # numbers, for which a kernel does not pay
 
 
-class TakesRows(Protocol):
-    """What `run` needs of a session."""
-
-    in_order: bool  # it is told that rows come in the order of their times
-
-    @property
-    def query(self) -> Any: ...
-
-    @property
-    def rows_late(self) -> int: ...
-
-    @property
-    def output_schema(self) -> pa.Schema: ...
-
-    def push(self, rows: pa.RecordBatch | pa.Table) -> pa.Table: ...
-
-    def finish(self) -> pa.Table: ...
-
-    def stats(self) -> Stats: ...
-
-
-class Running(NamedTuple):
-    """A session, and what it says of its input: a table for each time that rows are pushed."""
-
-    session: Any
-    answers: Iterator[pa.Table]
-    is_whole: bool
-    like: Like
-
-    def collected(self) -> pa.Table | pa.RecordBatchReader:
-        """All of it: a table for a table, a reader for a reader or an iterator of batches.
-
-        The metadata of a table says what became of the rows. That of a reader has to be known before its rows are.
-        """
-        batches = (batch for answer in self.answers for batch in answer.to_batches())
-        if not self.is_whole:
-            return pa.RecordBatchReader.from_batches(self.session.output_schema, batches)
-        table = pa.Table.from_batches(batches, self.session.output_schema)
-        stats = self.session.stats()
-        return table.replace_schema_metadata({COUNTS: json.dumps({name: getattr(stats, name) for name in _COUNTED})})
-
-    def answer(self) -> Any:
-        """All of it, in the kind of what was asked of."""
-        return give(self.collected(), self.like)
-
-
-def give(answer: pa.Table | pa.RecordBatchReader, like: Like) -> Any:
-    """A table in the kind of what was asked of; a reader as it is."""
-    return like.give(answer) if isinstance(answer, pa.Table) else answer
-
-
-def run(data: Any, open_session: Callable[[pa.Schema], TakesRows], window: Window) -> Running:
+def run(data: Any, open_session: Callable[[pa.Schema], Session], window: Window) -> Running:
     """A session's answers over a table or a stream, of which the window measures a column."""
     source = read(data)
     source = source.plain() if source.is_whole else source
@@ -98,14 +53,14 @@ def started(session: Any, answers: Iterator[pa.Table], is_whole: bool, like: Lik
     return Running(session, answers if is_whole else _watched(session, answers), is_whole, like)
 
 
-def _answers(session: TakesRows, source: Source, window: Window) -> Iterator[pa.Table]:
+def _answers(session: Session, source: Source, window: Window) -> Iterator[pa.Table]:
     session.in_order = source.is_whole and window.on is not None
     for batch in ordered(source, window):
         yield session.push(batch)
     yield session.finish()
 
 
-def _watched(session: TakesRows, answers: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def _watched(session: Session, answers: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """The same answers. Rows that are late are warned of when the first come, and at the end if more have come."""
     told = 0
     for answer in answers:
@@ -116,8 +71,8 @@ def _watched(session: TakesRows, answers: Iterator[pa.Table]) -> Iterator[pa.Tab
         _warn(session)
 
 
-def _warn(session: TakesRows) -> int:
-    stats, query = session.stats(), session.query
+def _warn(session: Session) -> int:
+    stats, query = session.stats(), cast(Any, session.query)
     if query.window.every is None:
         advice = "Sort the rows by time, or pass a table, which Skyband sorts first."
     else:
@@ -243,3 +198,59 @@ def _taken(batches: list[pa.RecordBatch], order: npt.NDArray[Any]) -> Iterator[p
         back = np.empty(len(wanted), np.int64)
         back[by_batch] = np.arange(len(wanted))
         yield pa.concat_batches(parts).take(pa.array(back))
+
+
+_SECONDS: Final = 0.1  # between two looks at the session
+_on: ContextVar[bool] = ContextVar("skyband_progress", default=False)
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """Show a progress bar for each query that starts inside a `with` block and runs in this process.
+
+    The bar shows the rows read and held and, for a pyarrow Table, how much is left. It goes to standard error, and only
+    if that is a terminal or a notebook. Spark shows the progress of its own queries.
+
+    Returns
+    -------
+    A context manager.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, skyband as sb
+    >>> trades = pa.table({"price": [10, 30, 20, 40]})
+    >>> with sb.progress():
+    ...     best = sb.top_k(trades, k=1, by="price", window=sb.sliding(2, every=2))
+    >>> best["score"].to_pylist()
+    [30, 40]
+    """
+    before = _on.set(True)
+    try:
+        yield
+    finally:
+        _on.reset(before)
+
+
+def with_progress(session: Any, answers: Iterator[pa.Table], rows: int | None) -> Iterator[pa.Table]:
+    """The same answers; inside `progress()` the terminal shows how far they are. `rows`: how many there are to read;
+    None: nobody knows."""
+    if not _on.get():
+        return answers
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return _shown(console, session, answers, rows) if console.is_terminal or console.is_jupyter else answers
+
+
+def _shown(console: Console, session: Any, answers: Iterator[pa.Table], rows: int | None) -> Iterator[pa.Table]:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task, looked = bar.add_task("rows", total=rows, said=""), 0.0
+        for answer in answers:
+            if time.monotonic() - looked >= _SECONDS:
+                stats, looked = session.stats(), time.monotonic()
+                said = f"{stats.rows_in:,} read, {stats.rows_held:,} held"
+                bar.update(task, completed=stats.rows_in, said=said)
+            yield answer

@@ -13,9 +13,10 @@ from skyband.core.encoding.inputs import HeldRows, Source, common, in_batches, r
 from skyband.core.encoding.output import free_name
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Codes
+from skyband.core.problem import Running
 from skyband.core.query import replace_unchecked
 from skyband.engines.embedded.merging import in_turn
-from skyband.engines.embedded.running import Running, check_order, ordered, started
+from skyband.engines.embedded.running import check_order, ordered, started
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession

@@ -15,7 +15,18 @@ import pyarrow as pa
 
 from skyband.core.explain import readable
 from skyband.core.operator import Codes, Floats, Ints
-from skyband.core.picture import MOST_DOTS, MOST_LIVE, Found, Picture, Plain, found, is_better, leaves, window_of
+from skyband.core.picture import (
+    MOST_DOTS,
+    MOST_LIVE,
+    Found,
+    Picture,
+    Plain,
+    found,
+    is_better,
+    leaves,
+    unranked,
+    window_of,
+)
 from skyband.core.seen import SeenRows
 from skyband.core.session import Session
 from skyband.problems.across.algorithms.recompute.state import Ranked, Recompute, Row
@@ -52,12 +63,6 @@ class AcrossPicture(Picture):
         self._query: Any = session.query
         self._codec: AcrossCodec = session._codec  # type: ignore[assignment]
         self.seen = SeenRows(self._codec._arranged, self._query.window)
-
-    def take(self, first: int, batch: pa.RecordBatch, source: Any) -> None:
-        self.seen.take(first, batch)
-
-    def rows_in_window(self) -> int | None:
-        return self.seen.rows_in_window()
 
     def draw(self) -> Found:
         live, shown = self._live(), self._shown()
@@ -98,18 +103,7 @@ class AcrossPicture(Picture):
         name = self._name_of(row.values)
         live = self._live()
         if name not in live.names:
-            return {
-                "id": id,
-                "kind": "",
-                "verdict": "Gone: the window has moved past all it had.",
-                "score": None,
-                "row": self._as_row(name),
-                "rank": None,
-                "k": self._query.k,
-                "facts": [],
-                "leaves": None,
-                "better": [],
-            }
+            return unranked(id, "Gone: the window has moved past all it had.", self._as_row(name), self._query.k)
         ranking = self._ranking(live)
         code, k = live.names.index(name), self._query.k
         rank = next(number for number, each in enumerate(ranking, 1) if each.code == code)

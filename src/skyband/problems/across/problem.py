@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from skyband.core.distribution import Distribution, merged_by_window
-from skyband.core.plan import Draft, Plan, ticks_of
+from skyband.core.plan import Draft, Plan
 from skyband.core.problem import Running
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
@@ -32,6 +32,7 @@ class Across(OneWindowProblem[TopKAcross]):
 
     name = "across"
     query = TopKAcross
+    codec_type = AcrossCodec
     session = AcrossSession
     takes_bounds = True
 
@@ -54,21 +55,18 @@ class Across(OneWindowProblem[TopKAcross]):
         return f"about {plan.rows:,.0f} rows of the {of}, if {order}"
 
     def choose(self, query: TopKAcross, draft: Draft) -> Plan:
-        spec = planning.in_numbers(query, ticks_of(query.window))
+        spec = planning.in_numbers(query, query.window.planned())
         return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
 
     def distribution(self, query: TopKAcross, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
         return merged_by_window(
-            ticks_of(query.window), query.emit, f"over buckets by {', '.join(query.ids)}, merged for each window"
+            query.window.planned(), query.emit, f"over buckets by {', '.join(query.ids)}, merged for each window"
         )
 
     def picture(self, session: AcrossSession) -> Picture:
         from skyband.problems.across.picture import AcrossPicture  # deferred: few look on
 
         return AcrossPicture(session)
-
-    def codec(self, query: TopKAcross, schema: pa.Schema) -> AcrossCodec:
-        return AcrossCodec(query, schema)
 
     def start(self, data: Any, query: TopKAcross) -> Running:
         """Run over one stream, in which a column may name the source, or over a mapping from names to streams."""
@@ -81,6 +79,9 @@ class Across(OneWindowProblem[TopKAcross]):
                 "stream=."
             )
         return super().start(data, query)
+
+    def bucket_on_spark(self, query: TopKAcross, schema: Any, snapshot: bytes, *, external_clock: bool) -> Any:
+        return self._spark.reopened(query, schema, snapshot, external_clock=external_clock)
 
     def run_on_spark(self, data: Any, query: TopKAcross, given: Any = None) -> Any:
         from skyband.problems.across import spark

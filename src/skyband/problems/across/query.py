@@ -13,9 +13,9 @@ from skyband.core import query
 from skyband.core.emit import Emit, mode_of
 from skyband.core.query import Converted, Emits, Length, Query, option
 from skyband.core.registry import problem_of
-from skyband.errors import InvalidQuery, UnknownColumn
+from skyband.errors import InvalidQuery
 from skyband.problems.across.combining import Combine, resolve
-from skyband.windows import Span, Window, parse_span, whole_number
+from skyband.windows import Span, Window, check_names, parse_span, whole_number
 
 if TYPE_CHECKING:
     from skyband.problems.across.session import AcrossSession
@@ -291,10 +291,7 @@ class TopKAcross(Query):
         rows."""
         self.window.check_columns(columns)
         values = self.values if stream is None else (self.values[self.streams.index(stream)],)
-        used = [*((name, "id=") for name in self.ids), *((name, "value=") for name in values), (self.stream, "stream=")]
-        for name, used_as in used:
-            if name is not None and name not in columns:
-                raise UnknownColumn.named(name, columns, used_as=used_as)
+        check_names(columns, (self.ids, "id="), (values, "value="), ([self.stream], "stream="))
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> AcrossSession:
         """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""

@@ -14,9 +14,10 @@ from skyband.core.encoding.inputs import Source, common, in_batches
 from skyband.core.encoding.inputs import read as read_rows
 from skyband.core.encoding.schemas import cast_batch, common_type, plain_schema
 from skyband.core.operator import Ints
+from skyband.core.problem import Running
 from skyband.core.session import Arrivals
 from skyband.engines.embedded.merging import places_of, ready_until
-from skyband.engines.embedded.running import Running, check_order, ordered, started
+from skyband.engines.embedded.running import check_order, ordered, started
 from skyband.errors import InvalidInput, InvalidQuery
 from skyband.problems.joins.operator import Rows
 from skyband.problems.joins.query import JoinAggregate

@@ -71,6 +71,9 @@ class JoinsPicture(Picture):
     def take(self, first: int, batch: pa.RecordBatch, source: Any) -> None:
         self._inputs[source].take(self._inputs[source].arrivals, batch)
 
+    def rows_in_window(self) -> int | None:
+        return None
+
     def show(self, answer: pa.Table) -> None:
         if set(self._columns) <= set(answer.schema.names):
             self._answer = answer.slice(0, _MOST_GROUPS)

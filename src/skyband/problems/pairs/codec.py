@@ -55,12 +55,7 @@ class PairsCodec(Codec[Batch, Answer]):
     _rows: RowStore
 
     def __init__(
-        self,
-        query: TopKPairs,
-        schema: pa.Schema,
-        *,
-        external_clock: bool = False,
-        views: Sequence[TopKPairs] = (),
+        self, query: TopKPairs, schema: pa.Schema, *, external_clock: bool = False, views: Sequence[TopKPairs] = ()
     ) -> None:
         """`views`: queries to answer in place of this one, from which they differ only in a smaller k or size."""
         super().__init__(query, schema, external_clock=external_clock)
@@ -144,9 +139,7 @@ class PairsCodec(Codec[Batch, Answer]):
     def compact(self) -> None:
         for which, codes in enumerate(self._colours):
             codes.compact(
-                self.few_codes,
-                partial(self._operator.live_codes, which),
-                partial(self._operator.compact, which=which),
+                self.few_codes, partial(self._operator.live_codes, which), partial(self._operator.compact, which=which)
             )
         if isinstance(self._operator, PerGroup) and self._groups is not None:
             self._groups.compact(self.few_codes, self._operator.live_groups, self._operator.compact_groups)

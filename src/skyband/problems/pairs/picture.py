@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final, NamedTuple, cast
 
 import numpy as np
-import pyarrow as pa
 
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.explain import readable
@@ -28,7 +27,7 @@ from skyband.core.picture import (
     sample,
     window_of,
 )
-from skyband.core.seen import Row, SeenRows, as_place
+from skyband.core.seen import Row, SeenRows
 from skyband.core.session import Session
 from skyband.problems.pairs.codec import PairsCodec
 from skyband.problems.pairs.columns import score_column
@@ -65,16 +64,8 @@ class PairsPicture(Picture):
         self._by = readable(self._query.by if isinstance(self._query.by, str) else self._codec._score.text)
         self.seen = SeenRows(plain_schema(session.schema), self._query.window, held=lambda: session._operator.held())
 
-    def take(self, first: int, batch: pa.RecordBatch, source: Any) -> None:
-        self.seen.take(first, batch)
-
     def step(self, now: Any, score: float) -> None:
-        if now is None and self.seen.window.on is not None:
-            return
-        self.seen.step(as_place(self.seen.arrivals if now is None else now), score)
-
-    def rows_in_window(self) -> int | None:
-        return self.seen.rows_in_window()
+        self.seen.step(now, score)
 
     def draw(self) -> Found:
         seen = self.seen

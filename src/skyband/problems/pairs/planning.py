@@ -64,16 +64,12 @@ def _cost(algorithm: str, spec: Spec, rows: float, costs: PairCosts) -> float:
     return ns if rows < FEW_ROWS else min(ns, 0.99 * swept)
 
 
-def _is_restricted(spec: Spec) -> bool:
-    return spec.scoring.same or spec.scoring.different or spec.scoring.score.has_where
-
-
 def _reason(spec: Spec, able: int, name: str) -> str:
     distances = spec.scoring.score.distances
     if distances is None or able == 1:
         return "the score is not a function of distances such as abs(a.x - b.x), so every pair has to be scored"
     count = len(distances.columns)
-    if name == threshold.NAME and _is_restricted(spec):
+    if name == threshold.NAME and (spec.scoring.same or spec.scoring.different or spec.scoring.score.has_where):
         return (
             f"the score is a function of {count} distance{'s' * (count > 1)}; it looks rows up by value or by their "
             "`same` columns, or sweeps all, whichever is cheaper"

@@ -15,7 +15,7 @@ from skyband.core.distribution import FROM_THE_START, Distribution, merged_by_wi
 from skyband.core.emit import code_of, gives_windows
 from skyband.core.encoding.inputs import read
 from skyband.core.encoding.schemas import plain_schema
-from skyband.core.plan import Draft, Plan, ticks_of
+from skyband.core.plan import Draft, Plan
 from skyband.core.problem import Running
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
@@ -41,6 +41,7 @@ class Pairs(OneWindowProblem[TopKPairs]):
     name = "pairs"
     shares_a_pass = True
     query = TopKPairs
+    codec_type = PairsCodec
 
     def title(self, query: TopKPairs) -> str:
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
@@ -69,19 +70,19 @@ class Pairs(OneWindowProblem[TopKPairs]):
         else:
             score = pair_expressions.bind(*text, plain_schema(draft.schema))
         scoring = scoring_of(score, same=bool(query.same), different=bool(query.different))
-        spec = Spec(query.k, ticks_of(query.window), scoring, code_of(query.emit))
+        spec = Spec(query.k, query.window.planned(), scoring, code_of(query.emit))
         return planning.plan(spec, query.algorithm, window_rows=draft.window_rows)
 
     def distribution(self, query: TopKPairs, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
         if query.per:
-            ticks = ticks_of(query.window)
+            ticks = query.window.planned()
             if shows_without_rows(ticks, query.emit):
                 return FROM_THE_START
             return Distribution(True, f"over buckets by {', '.join(query.per)}: each ranks the pairs of its own groups")
         how = "over a triangle of buckets, so that any two rows meet in one of them; merged for each window"
         if query.same:
             how = f"over buckets by {', '.join(query.same)}, merged for each window"
-        return merged_by_window(ticks_of(query.window), query.emit, how)
+        return merged_by_window(query.window.planned(), query.emit, how)
 
     def picture(self, session: Session) -> Picture | None:
         if session.query.per:  # type: ignore[attr-defined]
@@ -92,9 +93,6 @@ class Pairs(OneWindowProblem[TopKPairs]):
 
     def groups(self, query: TopKPairs) -> tuple[str, ...]:
         return query.per
-
-    def codec(self, query: TopKPairs, schema: pa.Schema) -> PairsCodec:
-        return PairsCodec(query, schema)
 
     def alike(self, query: TopKPairs, columns: Sequence[str]) -> Hashable | None:
         """All but k and size."""

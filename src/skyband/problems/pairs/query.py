@@ -10,9 +10,9 @@ import pyarrow as pa
 from skyband.core import query
 from skyband.core.query import Emits, Length, Names, Query, option
 from skyband.core.registry import problem_of
-from skyband.errors import InvalidQuery, UnknownColumn
+from skyband.errors import InvalidQuery
 from skyband.expressions import pairs
-from skyband.windows import Window
+from skyband.windows import Window, check_names
 
 if TYPE_CHECKING:
     from skyband.core.session import Session
@@ -47,7 +47,7 @@ def _check_different(different: object, same: tuple[str, ...]) -> tuple[str, ...
 
 def _check_per(per: object, window: Window) -> tuple[str, ...]:
     columns = _names("per")(per)
-    if columns and not window.by_count and window.every is None:
+    if columns and window.is_same_for_groups and window.every is None:
         raise InvalidQuery(
             f"per={', '.join(columns)!r} in a window by value needs a slide, for example every='1 minute': without it, "
             "each row of any group would change the answers of all groups."
@@ -124,10 +124,7 @@ class TopKPairs(Query):
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by` and `where`."""
         self.window.check_columns(columns)
-        for names, used_as in ((self.per, "per="), (self.same, "same="), (self.different, "different=")):
-            for name in names:
-                if name not in columns:
-                    raise UnknownColumn.named(name, columns, used_as=used_as)
+        check_names(columns, (self.per, "per="), (self.same, "same="), (self.different, "different="))
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
         """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""

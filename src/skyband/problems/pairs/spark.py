@@ -171,11 +171,6 @@ def _cells(part: Column, buckets: int) -> Column:
     return sf.transform(sf.sequence(sf.lit(0).cast("long"), sf.lit(parts_of(buckets) - 1).cast("long")), cell)
 
 
-def reopened(query: TopKPairs, schema: pa.Schema, snapshot: bytes, *, external_clock: bool) -> Session:
-    """The session of a cell, for a reader of the state."""
-    return Session(PairsCodec(query, schema, external_clock=external_clock), snapshot)
-
-
 def answer_now(query: TopKPairs, sessions: Sequence[Session], k: int | None, size: Span | None) -> pa.Table:
     """The best pairs right now, of all cells."""
     answers = answers_now(PairsCodec(query, sessions[0].schema), sessions, k, size)

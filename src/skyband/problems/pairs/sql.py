@@ -131,13 +131,7 @@ def _sorted_out(statement: Statement) -> tuple[Turn, list[str], list[str], list[
 
 
 def _either_way(
-    statement: Statement,
-    by: exp.Expr,
-    rest: list[exp.Expr],
-    turn: Turn,
-    sides: Sides,
-    turned: Sides,
-    schema: pa.Schema,
+    statement: Statement, by: exp.Expr, rest: list[exp.Expr], turn: Turn, sides: Sides, turned: Sides, schema: pa.Schema
 ) -> tuple[str, str | None]:
     """The score and the condition of a pair, whichever of its rows is the earlier one."""
     score, other = _over(by, sides), _over(by, turned)

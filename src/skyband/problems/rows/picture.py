@@ -13,13 +13,12 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.explain import readable
 from skyband.core.operator import Floats, Ints
 from skyband.core.picture import MOST_HELD, Found, Picture, Plain, found, is_better, leaves, sample, window_of
-from skyband.core.seen import Row, SeenRows, as_place
+from skyband.core.seen import Row, SeenRows
 from skyband.core.session import Session
 from skyband.expressions import Score, bind
 from skyband.problems.rows.query import TopK
@@ -30,7 +29,7 @@ _MOST_LISTED: Final = 25  # of the rows that keep another one out
 def picture_of(session: Session) -> RowsPicture | None:
     """None: there is no one score to draw, or each group counts its own arrivals."""
     query: Any = session.query
-    if isinstance(query.by, tuple) or (query.per and query.window.by_count):
+    if isinstance(query.by, tuple) or (query.per and not query.window.is_same_for_groups):
         return None
     return RowsPicture(session, bind(query.by, plain_schema(session.schema)))
 
@@ -54,16 +53,8 @@ class RowsPicture(Picture):
             score=score.evaluate,
         )
 
-    def take(self, first: int, batch: pa.RecordBatch, source: Any) -> None:
-        self.seen.take(first, batch)
-
     def step(self, now: Any, score: float) -> None:
-        if now is None and self.seen.window.on is not None:
-            return
-        self.seen.step(as_place(self.seen.arrivals if now is None else now), score)
-
-    def rows_in_window(self) -> int | None:
-        return self.seen.rows_in_window()
+        self.seen.step(now, score)
 
     def draw(self) -> Found:
         seen, held = self.seen, self.session.held()

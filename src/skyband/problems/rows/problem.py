@@ -16,7 +16,7 @@ import pyarrow as pa
 from skyband.core.distribution import FROM_THE_START, Distribution, shows_without_rows
 from skyband.core.emit import gives_windows
 from skyband.core.encoding.output import TAKEN
-from skyband.core.plan import Draft, Plan, ticks_of
+from skyband.core.plan import Draft, Plan
 from skyband.core.problem import Running
 from skyband.core.query import replace_unchecked
 from skyband.core.session import Session
@@ -40,6 +40,7 @@ class Rows(OneWindowProblem[TopK]):
     takes_part_of_answer = True
     shares_a_pass = True
     query = TopK
+    codec_type = RowsCodec
 
     def title(self, query: TopK) -> str:
         by = query.by if isinstance(query.by, str) else getattr(query.by, "__name__", "a function")
@@ -64,11 +65,11 @@ class Rows(OneWindowProblem[TopK]):
         return f", if scores come in {query.expect or 'random'} order"
 
     def choose(self, query: TopK, draft: Draft) -> Plan:
-        spec = planning.spec_of(query, ticks_of(query.window))
+        spec = planning.spec_of(query, query.window.planned())
         return planning.plan(spec, query.algorithm, expect=query.expect, window_rows=draft.window_rows)
 
     def distribution(self, query: TopK, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
-        ticks = ticks_of(query.window)
+        ticks = query.window.planned()
         if not query.per:
             return Distribution(False, "in one bucket: there is one ranking")
         if ticks.moves_by_value:
@@ -84,9 +85,6 @@ class Rows(OneWindowProblem[TopK]):
         from skyband.problems.rows.picture import picture_of  # deferred: few look on
 
         return picture_of(session)
-
-    def codec(self, query: TopK, schema: pa.Schema) -> RowsCodec:
-        return RowsCodec(query, schema)
 
     def alike(self, query: TopK, columns: Sequence[str]) -> Hashable | None:
         """Everything but k, size and slide.

@@ -11,10 +11,10 @@ import pyarrow as pa
 from skyband.core import query
 from skyband.core.query import Converted, Emits, Length, Names, Query, option
 from skyband.core.registry import problem_of
-from skyband.errors import InvalidQuery, UnknownColumn
+from skyband.errors import InvalidQuery
 from skyband.expressions import check_text
 from skyband.expressions.sort_keys import By, read_key
-from skyband.windows import Span, Window, parse_span
+from skyband.windows import Span, Window, check_names, parse_span
 
 if TYPE_CHECKING:
     from skyband.core.session import Session
@@ -60,7 +60,7 @@ def _check_expect(expect: object) -> Order | None:
 def _check_forget(forget_after: Span | None, window: Window, per: tuple[str, ...]) -> int | timedelta | None:
     if forget_after is None:
         return None
-    if not window.by_count:
+    if window.is_same_for_groups:
         raise InvalidQuery(
             f"forget_after={forget_after!r} has no meaning in a window by value: it forgets a group with its last row."
         )
@@ -166,9 +166,7 @@ class TopK(Query):
     def check_columns(self, columns: list[str]) -> None:
         """Raise `UnknownColumn` unless `columns` has all that this query names outside `by`."""
         self.window.check_columns(columns)
-        for name in self.per:
-            if name not in columns:
-                raise UnknownColumn.named(name, columns, used_as="per=")
+        check_names(columns, (self.per, "per="))
 
     def open(self, schema: pa.Schema, state: bytes | None = None) -> Session:
         """Open a session for rows of `schema`. With a snapshot as `state`, it continues where that session stopped."""

@@ -139,11 +139,6 @@ def jvm_sieve(df: DataFrame, job: TopKJob, score: Column | None) -> JvmSieve | s
     return sieve or "in Python, since k or the window is too large for the JVM's"
 
 
-def reopened(query: TopK, schema: pa.Schema, snapshot: bytes, *, external_clock: bool) -> Session:
-    """The session of a bucket, for a reader of the state."""
-    return Session(RowsCodec(query, schema, external_clock=external_clock), snapshot)
-
-
 def answer_now(query: TopK, sessions: Sequence[Session], k: int | None, size: Span | None) -> pa.Table:
     """The ranking right now. A group is in one of the buckets."""
     return answers_now(RowsCodec(query, sessions[0].schema), sessions, k, size)

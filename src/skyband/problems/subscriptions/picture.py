@@ -30,6 +30,7 @@ from skyband.core.picture import (
     leaves,
     sample,
     scattered,
+    unranked,
     window_of,
 )
 from skyband.core.query import replace_unchecked
@@ -59,12 +60,6 @@ class SubscriptionsPicture(Picture):
         self._codec: SubscriptionsCodec = session._codec  # type: ignore[assignment]
         self._by = readable(self._query.by)
         self.seen = SeenRows(plain_schema(session.schema), self._query.window, held=lambda: session._operator.held())
-
-    def take(self, first: int, batch: pa.RecordBatch, source: Any) -> None:
-        self.seen.take(first, batch)
-
-    def rows_in_window(self) -> int | None:
-        return self.seen.rows_in_window()
 
     def draw(self) -> Found:
         with self.session._turn:
@@ -135,15 +130,7 @@ class SubscriptionsPicture(Picture):
         is_held = bool(np.isin(row.position, self.session.held()))
         if at is None:
             why = self._why_unranked(row, group, has_left, asked)
-            return told | {
-                "kind": "",
-                "verdict": why,
-                "score": None,
-                "rank": None,
-                "k": k,
-                "facts": facts,
-                "better": [],
-            }
+            return unranked(f"{group}-{row.position}", why, row.values, k, facts) | {"leaves": told["leaves"]}
         rank, score = at + 1, ranking[at][1]
         facts[1:1] = [["score", f"{self._by} = {score:g}"], ["rank now", rank]]
         return told | {

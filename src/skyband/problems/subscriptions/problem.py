@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from skyband.core.distribution import Distribution, by_its_rows
 from skyband.core.encoding.schemas import plain_schema
-from skyband.core.plan import Draft, Plan, ticks_of
+from skyband.core.plan import Draft, Plan
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions import subscriptions
@@ -34,6 +34,7 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
 
     name = "subscriptions"
     query = TopKForEach
+    codec_type = SubscriptionsCodec
     session = SubscriptionsSession
 
     def title(self, query: TopKForEach) -> str:
@@ -55,13 +56,13 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
         else:
             schemas = plain_schema(draft.schema), plain_schema(query.queries.schema)
             score = subscriptions.bind(query.score, query.ascending, *schemas)
-        spec = planning.in_numbers(query, ticks_of(query.window), scoring_of(score))
+        spec = planning.in_numbers(query, query.window.planned(), scoring_of(score))
         score_groups = planning.score_groups_of(query.queries, score)
         count = len(query.queries)
         return planning.plan(spec, count, query.algorithm, window_rows=draft.window_rows, score_groups=score_groups)
 
     def distribution(self, query: TopKForEach, schemas: Mapping[str, pa.Schema] | None = None) -> Distribution:
-        ticks = ticks_of(query.window)
+        ticks = query.window.planned()
         if by_its_rows(ticks) and (by := subscriptions.equalities(query.where)):
             asked = ", ".join(f"q.{name}" for _, name in by)
             return Distribution(True, f"over buckets by {asked}: a row goes to the queries that ask for its value")
@@ -77,9 +78,6 @@ class Subscriptions(OneWindowProblem[TopKForEach]):
         from skyband.problems.subscriptions.picture import SubscriptionsPicture  # deferred: few look on
 
         return SubscriptionsPicture(session)
-
-    def codec(self, query: TopKForEach, schema: pa.Schema) -> SubscriptionsCodec:
-        return SubscriptionsCodec(query, schema)
 
     def run_on_spark(self, data: Any, query: TopKForEach, given: Any = None) -> Any:
         """Run `query` over the DataFrame `data`. `given`: a DataFrame of queries, or a stream of their changes."""

@@ -190,9 +190,7 @@ class TopKForEach(Query):
     emit: Emits = query.emit_option("the ranked rows", "the rows that enter and leave", "each row once per query")
     lateness: Length = query.lateness_option()
     backfill: bool = option(
-        check_backfill,
-        "A query that is added later also sees the rows that are already in the window.",
-        default=False,
+        check_backfill, "A query that is added later also sees the rows that are already in the window.", default=False
     )
     algorithm: str | None = query.algorithm_option()
     max_jump: Length = query.max_jump_option()

@@ -13,15 +13,7 @@ from skyband.core.plan import Plan
 from skyband.core.session import Session, entry
 from skyband.errors import InvalidInput, SkybandError
 from skyband.problems.subscriptions.codec import KINDS, SubscriptionsCodec
-from skyband.problems.subscriptions.query import (
-    ADDS,
-    CHANGE,
-    FEED,
-    PASSED_OVER,
-    TopKForEach,
-    as_table,
-    check_backfill,
-)
+from skyband.problems.subscriptions.query import ADDS, CHANGE, FEED, PASSED_OVER, TopKForEach, as_table, check_backfill
 
 
 class SubscriptionsSession(Session):

@@ -107,11 +107,6 @@ class SubscriptionJob(BucketJob):
         return pa.concat_tables(known)
 
 
-def reopened(query: TopKForEach, schema: pa.Schema, snapshot: bytes, *, external_clock: bool) -> SubscriptionsSession:
-    """The session of a bucket, for a reader of the state."""
-    return SubscriptionsSession(SubscriptionsCodec(query, schema, external_clock=external_clock), snapshot)
-
-
 def answer_now(
     query: TopKForEach, sessions: Sequence[SubscriptionsSession], k: int | None, size: Span | None
 ) -> pa.Table:

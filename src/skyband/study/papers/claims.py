@@ -196,13 +196,7 @@ def below(measure: str, algorithm: str, reference: str, *, times: float = 1.0) -
 
 
 def near(
-    measure: str,
-    algorithm: str,
-    reference: str,
-    *,
-    within: float,
-    since: float = -math.inf,
-    until: float = math.inf,
+    measure: str, algorithm: str, reference: str, *, within: float, since: float = -math.inf, until: float = math.inf
 ) -> Judge:
     """At each x, `measure` of `algorithm` differs from that of `reference` by at most this share of it."""
 

@@ -21,8 +21,7 @@ from skyband.problems.across.operator import ONCE, SUM, AcrossBatch, AcrossSpec
 from skyband.streams.incomplete import incomplete
 from skyband.streams.weblog import weblog
 from skyband.study.papers.claims import at, below, does_not_grow, falls, faster, grows, in_proportion, near, steady
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Say
 from skyband.study.papers.points import COST
 from skyband.study.papers.printed import called
 from skyband.windows import Ticks
@@ -186,8 +185,7 @@ _RECORDED_HOLDS_LESS: Final = Claim(
     below(HELD, "recorded", "estimated"),
 )
 _RECORDED_FINDS_ALL: Final = Claim(
-    "Ours: recorded finds what it promised, 0.95 of the objects.",
-    at(PRECISION, "recorded", 1000, at_least=RECALL),
+    "Ours: recorded finds what it promised, 0.95 of the objects.", at(PRECISION, "recorded", 1000, at_least=RECALL)
 )
 _FASTER: Final = Claim("Ours: a row costs staircase less than EAA.", faster("staircase", "early_aggregation"))
 
@@ -219,8 +217,7 @@ EXPERIMENTS: Final = (
         measure_intervals,
         (
             Claim(
-                "The skyline grows linearly with the interval.",
-                grows("scores may rise", at_least=3, measure=SKYLINE),
+                "The skyline grows linearly with the interval.", grows("scores may rise", at_least=3, measure=SKYLINE)
             ),
         ),
     ),

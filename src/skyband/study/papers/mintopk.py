@@ -15,11 +15,10 @@ import pyarrow as pa
 
 from skyband.problems.rows.operator import Batch, Spec
 from skyband.streams.arrivals import uneven
+from skyband.streams.orders import uniform
 from skyband.streams.trades import trades
-from skyband.streams.uniform import uniform
 from skyband.study.papers.claims import at, does_not_grow, faster, grows, per_x
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Say
 from skyband.study.papers.points import (
     BATCH_ROWS,
     BYTES,

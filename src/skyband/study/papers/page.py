@@ -7,8 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Judged, Outcome
+from skyband.study.papers.experiments import Effort, Judged, Outcome
 from skyband.study.papers.printed import needs_of, printed_for
 from skyband.study.papers.report import MARKS, number
 from skyband.study.results import machine

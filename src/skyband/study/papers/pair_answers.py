@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -21,8 +22,7 @@ from skyband.study.baselines.pairs.staircase_published.kernels.continuous import
 from skyband.study.baselines.pairs.staircase_published.kernels.search_tree import copy_each, scan_each, search_each
 from skyband.study.baselines.pairs.staircase_published.state import PublishedSkyband
 from skyband.study.pairs import SUPREME, spec_of
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Findings, Say
+from skyband.study.papers.experiments import Effort, Findings, Say
 from skyband.study.papers.pair_points import ATTRIBUTES, WINDOW, Contender, K, points
 from skyband.study.papers.points import COST
 
@@ -196,18 +196,17 @@ def _continuous(places: Sequence[Place], algorithms: Sequence[str], effort: Effo
 # -- figure 10: k and n known beforehand, or not ----------------------------------------------------------------------
 
 
-def known_by_k(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _known([(x, int(x), effort.rows(WINDOW)) for x in values], algorithms, effort, say)
-
-
-def known_by_n(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _known([(x, K, effort.rows(x)) for x in values], algorithms, effort, say)
-
-
-def _known(places: Sequence[tuple[float, int, int]], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
+def _known(
+    at_x: Callable[[float, Effort], tuple[int, int]],
+    values: Sequence[float],
+    algorithms: Sequence[str],
+    effort: Effort,
+    say: Say,
+) -> Findings:
     """One query for k pairs of n rows. Those with `++` keep what it needs; the skyband keeps what any K and N need."""
     findings = Findings()
-    for x, k, n in places:
+    for x in values:
+        k, n = at_x(x, effort)
         for name in algorithms:
             say(f"{name}: k = {k}, n = {n:,}")
             knows = name in (NAIVE_KNOWING, SUPREME_KNOWING)
@@ -220,3 +219,7 @@ def _known(places: Sequence[tuple[float, int, int]], algorithms: Sequence[str], 
             if contender.full and math.isfinite(contender.best):
                 findings.add(COST, name, x, contender.best)
     return findings
+
+
+known_by_k: Final = partial(_known, lambda k, effort: (int(k), effort.rows(WINDOW)))
+known_by_n: Final = partial(_known, lambda n, effort: (K, effort.rows(n)))

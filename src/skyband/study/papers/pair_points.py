@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import geometric_mean
 from typing import Any, Final, NamedTuple
 
@@ -24,8 +25,7 @@ from skyband.study.baselines.pairs.naive.state import Naive
 from skyband.study.baselines.pairs.staircase_published.state import PublishedSkyband
 from skyband.study.baselines.pairs.supreme.state import Supreme
 from skyband.study.pairs import SCORES, SUPREME, spec_of
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Findings, Say
+from skyband.study.papers.experiments import Effort, Findings, Say
 from skyband.study.papers.points import COST
 from skyband.windows import Ticks
 
@@ -163,15 +163,15 @@ def _scores(effort: Effort) -> Sequence[str]:
 
 
 def _swept(
+    at_x: Callable[[float, Effort], tuple[list[Spec], list[Stream]]],
     values: Sequence[float],
     algorithms: Sequence[str],
     effort: Effort,
     say: Say,
-    at_x: Callable[[float], tuple[list[Spec], list[Stream]]],
 ) -> Findings:
     findings = Findings()
     for x in values:
-        specs, streams = at_x(x)
+        specs, streams = at_x(x, effort)
         # To fill a larger window takes `naive` longer than anybody waits; the paper gave up as well.
         some = [name for name in algorithms if name != "naive" or specs[0].window.size <= WINDOW]
         ns, operators = costs(specs, streams, some, effort, say)
@@ -182,29 +182,13 @@ def _swept(
     return findings
 
 
-def by_k(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _swept(values, algorithms, effort, say, lambda k: _of_all(effort, k=int(k)))
-
-
-def by_window(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _swept(values, algorithms, effort, say, lambda size: _of_all(effort, size=effort.rows(size)))
-
-
-def by_attributes(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _swept(values, algorithms, effort, say, lambda d: _of_all(effort, attributes=int(d)))
-
-
-def by_distribution(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    makers = (uniform_points, correlated, anticorrelated)
-    return _swept(values, algorithms, effort, say, lambda i: _of_all(effort, maker=makers[int(i)]))
-
-
-def sensors_by_k(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _swept(values, algorithms, effort, say, lambda k: ([sensor_spec(int(k), effort.rows(WINDOW))], [sensors()]))
-
-
-def sensors_by_window(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _swept(values, algorithms, effort, say, lambda size: ([sensor_spec(K, effort.rows(size))], [sensors()]))
+_MAKERS: Final = (uniform_points, correlated, anticorrelated)
+by_k: Final = partial(_swept, lambda k, effort: _of_all(effort, k=int(k)))
+by_window: Final = partial(_swept, lambda size, effort: _of_all(effort, size=effort.rows(size)))
+by_attributes: Final = partial(_swept, lambda d, effort: _of_all(effort, attributes=int(d)))
+by_distribution: Final = partial(_swept, lambda i, effort: _of_all(effort, maker=_MAKERS[int(i)]))
+sensors_by_k: Final = partial(_swept, lambda k, effort: ([sensor_spec(int(k), effort.rows(WINDOW))], [sensors()]))
+sensors_by_window: Final = partial(_swept, lambda size, effort: ([sensor_spec(K, effort.rows(size))], [sensors()]))
 
 
 def met_by_window(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
@@ -284,25 +268,19 @@ def _cost_of_late(operator: Any, share: float, size: int, effort: Effort) -> flo
 
 
 def asked_by_count(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _asked([(count, K, effort.rows(WINDOW), int(count)) for count in values], algorithms, effort, say)
-
-
-def _asked(
-    places: Sequence[tuple[float, int, int, int]], algorithms: Sequence[str], effort: Effort, say: Say
-) -> Findings:
     """Random k up to K, and sizes up to N, asked of one K-skyband."""
-    findings = Findings()
-    for x, k, n, count in places:
+    findings, n = Findings(), effort.rows(WINDOW)
+    for count in map(int, values):
         say(f"filling a window of {n:,}")
-        operator = Contender("threshold", spec_of("s1", 2, n, k=k), points(uniform_points, 2), effort).operator
+        operator = Contender("threshold", spec_of("s1", 2, n, k=K), points(uniform_points, 2), effort).operator
         random = np.random.default_rng(1)
-        ks, sizes = (random.integers(1, most, count, endpoint=True) for most in (k, n))
+        ks, sizes = (random.integers(1, most, count, endpoint=True) for most in (K, n))
         ask = {ONE_BY_ONE: _one_by_one, TOGETHER: _together}
         for name in algorithms:
             say(f"{count} questions, {name}")
             ask[name](operator, ks[:1], sizes[:1])
             spent = min(_timed(ask[name], operator, ks, sizes) for _ in range(effort.passes))
-            findings.add(ASKING, name, x, 1e6 * spent / count)
+            findings.add(ASKING, name, count, 1e6 * spent / count)
     return findings
 
 
@@ -324,23 +302,22 @@ def _together(operator: Any, ks: Any, sizes: Any) -> None:
 # -- how many pairs, how much memory -----------------------------------------------------------------------------------
 
 
-def sizes_by_k(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _sizes([(k, int(k), effort.rows(WINDOW)) for k in values], effort, say)
-
-
-def sizes_by_window(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _sizes([(n, K, effort.rows(n)) for n in values], effort, say)
-
-
-def _sizes(places: Sequence[tuple[float, int, int]], effort: Effort, say: Say) -> Findings:
+def _sizes(
+    at_x: Callable[[float, Effort], tuple[int, int]],
+    values: Sequence[float],
+    _: Sequence[str],
+    effort: Effort,
+    say: Say,
+) -> Findings:
     findings = Findings()
-    for x, k, n in places:
+    for x in values:
+        k, n = at_x(x, effort)
         say(f"K = {k}, N = {n:,}")
         contender = Contender(
             "staircase", spec_of("s1", ATTRIBUTES, n, k=k), points(uniform_points, ATTRIBUTES), effort
         )
         held = []
-        for _ in range(effort.size_samples):
+        for _sample in range(effort.size_samples):
             contender._push(96)
             held.append(len(contender.operator._candidates()))
         findings.add(PAIRS_HELD, "staircase", x, float(np.mean(held)))
@@ -348,3 +325,7 @@ def _sizes(places: Sequence[tuple[float, int, int]], effort: Effort, say: Say) -
         findings.add(MEMORY, "staircase", x, contender.operator.nbytes / 1e6)
         findings.add(MEMORY, "the rows themselves", x, 8 * ATTRIBUTES * n / 1e6)
     return findings
+
+
+sizes_by_k: Final = partial(_sizes, lambda k, effort: (int(k), effort.rows(WINDOW)))
+sizes_by_window: Final = partial(_sizes, lambda n, effort: (K, effort.rows(n)))

@@ -182,10 +182,7 @@ _EXPERIMENTS: Final = (
         Axis("distribution", (0, 1, 2), log=False, names=DISTRIBUTIONS),
         MAINTAINED,
         by_distribution,
-        (
-            Claim("SCase costs the same whatever the values.", does_not_grow("staircase", at_most=1.3)),
-            *_PUBLISHED,
-        ),
+        (Claim("SCase costs the same whatever the values.", does_not_grow("staircase", at_most=1.3)), *_PUBLISHED),
     ),
     Experiment(
         "pairs-known-k",

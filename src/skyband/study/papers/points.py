@@ -23,9 +23,8 @@ from skyband.errors import InvalidQuery
 from skyband.kernels.panes import WORTH_GUESSING
 from skyband.problems.rows.operator import Batch, RowOperator, Spec
 from skyband.streams.batches import evenly
-from skyband.streams.uniform import uniform
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Findings, Measure, Say
+from skyband.streams.orders import uniform
+from skyband.study.papers.experiments import Effort, Findings, Measure, Say
 
 COST: Final = "ns per row"
 HELD: Final = "rows held, mean"
@@ -142,9 +141,7 @@ class Contender:
     @classmethod
     def open(cls, case: Case) -> Contender:
         return cls(
-            case,
-            find(case.algorithm, "rows").open(case.spec),
-            Feed(case.stream(), by_count=case.spec.window.by_count),
+            case, find(case.algorithm, "rows").open(case.spec), Feed(case.stream(), by_count=case.spec.window.by_count)
         )
 
     @property

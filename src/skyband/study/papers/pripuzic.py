@@ -19,8 +19,7 @@ from skyband.core.operator import Ints
 from skyband.problems.rows.operator import Spec
 from skyband.streams.orders import daily_cycle, falling, random_walk, rising
 from skyband.study.papers.claims import at, below, does_not_grow, falls, faster, grows, near
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Say
 from skyband.study.papers.points import (
     BATCH_ROWS,
     ENDLESS,
@@ -301,10 +300,7 @@ EXPERIMENTS: Final = (
         ("relaxed, row by row", "relaxed+relaxed", RAPF),
         sweep(_by_gamma),
         (
-            Claim(
-                "A larger γ, which prunes more rarely, makes RA faster.",
-                falls("relaxed, row by row"),
-            ),
+            Claim("A larger γ, which prunes more rarely, makes RA faster.", falls("relaxed, row by row")),
             Claim("It holds more rows then.", grows("relaxed, row by row", measure=HELD, at_least=1.05)),
         ),
     ),

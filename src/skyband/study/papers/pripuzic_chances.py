@@ -16,8 +16,7 @@ import numpy.typing as npt
 from skyband.core.operator import Floats, Ints
 from skyband.problems.rows.algorithms.filtered.candidate_bound import candidates, chance, log_choose
 from skyband.study.papers.claims import Judge, below, near
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Readings, Say, Verdict
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Readings, Say, Verdict
 
 PAPER: Final = "Pripužić and others, TODS 2015"
 
@@ -109,7 +108,7 @@ def table_x(values: Sequence[float], _: Sequence[str], effort: Effort, say: Say)
     for k, number in zip(TABLE_K, TABLE_X[n], strict=True):
         if k in values and k <= _SUMMED:
             say(f"table X: n = {n:,}, k = {k}")
-            convex = [rank for rank in range(number + 6, k, -1) if not _is_convex(top_chance(rank, k, n))]
+            convex = [rank for rank in range(number + 6, k, -1) if (np.diff(top_chance(rank, k, n), 2) < -1e-15).any()]
             findings.add(CONVEX, "printed", k, number)
             findings.add(CONVEX, "definition", k, max(convex, default=k) + 1)
             chances = top_chance(number, k, n)
@@ -120,10 +119,6 @@ def table_x(values: Sequence[float], _: Sequence[str], effort: Effort, say: Say)
 
 def _rank_of(n: int) -> str:
     return f"rank L, n = {n:,}"
-
-
-def _is_convex(chances: Floats) -> bool:
-    return bool((np.diff(chances, 2) >= -1e-15).all())
 
 
 # Figure 13: by panel, which ranks a row may have later that came with rank 35 of 1000.

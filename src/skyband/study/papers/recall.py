@@ -22,8 +22,7 @@ from skyband.problems.across.operator import AcrossBatch, AcrossSpec
 from skyband.problems.across.query import TopKAcross
 from skyband.problems.across.session import AcrossSession
 from skyband.streams.incomplete import incomplete
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Readings, Say, Verdict
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Readings, Say, Verdict
 from skyband.study.papers.habits import HABITS, Rows, made
 from skyband.windows import Ticks, sliding
 

@@ -14,17 +14,21 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Experiment, Findings, Judged, Outcome, Reading, missing_of
-from skyband.study.papers.judging import outcome_of
+from skyband.study.papers.experiments import (
+    Effort,
+    Experiment,
+    Findings,
+    Judged,
+    Outcome,
+    Reading,
+    Readings,
+    Say,
+    missing_of,
+)
 from skyband.study.papers.printed import printed_for, subject
 from skyband.study.results import machine
 
-MARKS: Final = {
-    True: ("✓ holds", "green"),
-    False: ("✗ does not hold", "bold red"),
-    None: ("– not judged", "yellow"),
-}
+MARKS: Final = {True: ("✓ holds", "green"), False: ("✗ does not hold", "bold red"), None: ("– not judged", "yellow")}
 
 
 def shown(outcome: Outcome) -> Group:
@@ -131,3 +135,17 @@ def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def run(experiment: Experiment, effort: Effort, say: Say) -> Outcome:
+    """Measure, and judge what the paper says by what was measured."""
+    findings = experiment.measure(experiment.axis.at(effort), experiment.algorithms, effort, say)
+    return outcome_of(experiment, findings, effort)
+
+
+def outcome_of(experiment: Experiment, findings: Findings, effort: Effort) -> Outcome:
+    places = experiment.axis.at(effort)
+    theirs = [reading for each in printed_for(experiment.name) for reading in each.readings(places)]
+    readings = Readings(experiment.axis, (*findings.readings, *theirs))
+    judged = tuple(Judged(claim.paper, claim.judge(readings)) for claim in experiment.claims)
+    return Outcome(experiment, places, readings, findings.missing, tuple(findings.notes), judged)

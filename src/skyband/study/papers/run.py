@@ -13,20 +13,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from skyband.errors import InvalidQuery
 from skyband.study.papers import (
     haghani,
-    judging,
     mintopk,
     pairs,
     pripuzic,
     pripuzic_chances,
     recall,
+    report,
     shen,
     shen_attributes,
     subscriptions,
     tran,
     tran_search,
 )
-from skyband.study.papers.effort import FULL, QUICK, Effort
-from skyband.study.papers.experiments import Experiment, Outcome
+from skyband.study.papers.experiments import FULL, QUICK, Effort, Experiment, Outcome
 from skyband.study.papers.page import write_page
 from skyband.study.papers.report import read, shown, summary, write
 
@@ -89,11 +88,11 @@ def run(
 def _measured(experiment: Experiment, effort: Effort, folder: Path | None, say: Callable[[str], None]) -> Outcome:
     """What the folder has of an experiment, or else what is measured now, which the folder then has."""
     if folder is None:
-        return judging.run(experiment, effort, say)
+        return report.run(experiment, effort, say)
     file = folder / "results" / f"{experiment.name}.json"
     outcome = read(experiment, file, effort=effort)
     if outcome is None:
-        outcome = judging.run(experiment, effort, say)
+        outcome = report.run(experiment, effort, say)
         file.parent.mkdir(parents=True, exist_ok=True)
         write([outcome], file, effort=effort)
     return outcome

@@ -18,10 +18,9 @@ import pyarrow as pa
 from skyband.core.emit import ENTRIES
 from skyband.problems.rows.operator import Spec
 from skyband.streams.arrivals import late
-from skyband.streams.uniform import uniform
+from skyband.streams.orders import uniform
 from skyband.study.papers.claims import does_not_grow, falls, faster, grows_less
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Say
 from skyband.study.papers.points import BATCH_ROWS, ENDLESS, HELD, Case, Contender, able, compile_for, sweep
 from skyband.windows import Ticks
 
@@ -62,25 +61,20 @@ def _out_of_order(share: float, at_most: int) -> pa.RecordBatchReader:
 # -- questions --------------------------------------------------------------------------------------------------------
 
 
-def asked_by_k(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    """The time of one question, for random k up to K and random sizes up to N, by K; a row comes before them."""
-    return _asked([(k, int(k), effort.rows(WINDOW), effort.questions) for k in values], algorithms, effort, say)
-
-
-def asked_by_window(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _asked([(size, K, effort.rows(size), effort.questions) for size in values], algorithms, effort, say)
-
-
-def asked_by_count(values: Sequence[float], algorithms: Sequence[str], effort: Effort, say: Say) -> Findings:
-    return _asked([(count, K, effort.rows(WINDOW), int(count)) for count in values], algorithms, effort, say)
-
-
 def _asked(
-    points: Sequence[tuple[float, int, int, int]], algorithms: Sequence[str], effort: Effort, say: Say
+    at_x: Callable[[float, Effort], tuple[int, int, int]],
+    values: Sequence[float],
+    algorithms: Sequence[str],
+    effort: Effort,
+    say: Say,
 ) -> Findings:
-    """At each x, K, N and number of questions: each algorithm is asked the same ones."""
+    """The time of one question, for random k up to K and random sizes up to N; a row comes before them.
+
+    At each x: K, N and the number of questions. Each algorithm is asked the same ones.
+    """
     findings = Findings()
-    for x, k, n, count in points:
+    for x in values:
+        k, n, count = at_x(x, effort)
         cases = [Case(label, label.partition(",")[0], _by_count(k, n, ad_hoc=True)) for label in algorithms]
         for case in able(cases, findings):
             contender = _filled(case, effort, say)
@@ -92,6 +86,11 @@ def _asked(
             else:
                 findings.add(ASKING, case.label, x, 1e6 * spent)
     return findings
+
+
+asked_by_k: Final = partial(_asked, lambda k, effort: (int(k), effort.rows(WINDOW), effort.questions))
+asked_by_window: Final = partial(_asked, lambda size, effort: (K, effort.rows(size), effort.questions))
+asked_by_count: Final = partial(_asked, lambda count, effort: (K, effort.rows(WINDOW), int(count)))
 
 
 def questions(k: int, n: int, count: int) -> list[Question]:

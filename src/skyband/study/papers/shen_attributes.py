@@ -25,8 +25,7 @@ from skyband.problems.subscriptions.operator import Batch
 from skyband.problems.subscriptions.operator import Spec as SubscriptionSpec
 from skyband.streams.points import anticorrelated
 from skyband.study.papers.claims import does_not_grow, faster, grows
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Say
 from skyband.study.papers.points import BATCH_ROWS, COST, ENDLESS, Case, race
 from skyband.study.papers.shen import PAPER, K
 from skyband.study.subscriptions import same

@@ -234,14 +234,8 @@ _EXPERIMENTS: Final = (
         (PA_GRID, SASF_GRID, RAPF_GRID, "relaxed", "cpmw", "boxes"),
         sweep(lambda k: _by_k(UNIFORM, 2, k)._replace(queries=QUERIES)),
         (
-            Claim(
-                "CPM/w stores the window: n / u = 100 rows per query.",
-                at(HELD, "cpmw", 27, at_least=0.99 * _ALL),
-            ),
-            Claim(
-                "Ours: so does `boxes`, once for all queries.",
-                at(HELD, "boxes", 27, at_least=0.99 * _ALL),
-            ),
+            Claim("CPM/w stores the window: n / u = 100 rows per query.", at(HELD, "cpmw", 27, at_least=0.99 * _ALL)),
+            Claim("Ours: so does `boxes`, once for all queries.", at(HELD, "boxes", 27, at_least=0.99 * _ALL)),
             Claim("All approach n / u as k grows: RA.", grows("relaxed", measure=HELD, at_least=1.5)),
             Claim("RAPF does.", grows(RAPF_GRID, measure=HELD, at_least=1.5)),
             Claim(

@@ -17,8 +17,7 @@ from skyband.core.operator import Floats
 from skyband.core.registry import find
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
 from skyband.study.baselines.subscriptions.indexed.state import Indexed
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Findings, Measure, Say
+from skyband.study.papers.experiments import Effort, Findings, Measure, Say
 from skyband.study.papers.points import COST
 from skyband.study.subscriptions import same, spec_of
 

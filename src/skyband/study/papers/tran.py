@@ -19,8 +19,7 @@ from skyband.problems.joins.costs import Statistics, cost, enumerate_plans, know
 from skyband.problems.joins.operator import SUM, Aggregate, Batch, Cells, Input, JoinOperator, Plan, Rows, Spec
 from skyband.study.baselines.joins import nested_loop
 from skyband.study.papers.claims import faster, near
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Readings, Say, Verdict
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Readings, Say, Verdict
 from skyband.study.papers.tran_claims import (
     AS_PRINTED,
     CHOSEN,

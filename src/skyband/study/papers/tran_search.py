@@ -20,9 +20,8 @@ from skyband.problems.joins.costs import Statistics, cost, enumerate_plans, know
 from skyband.problems.joins.operator import Plan
 from skyband.problems.joins.query import JoinAggregate
 from skyband.study.papers.claims import at, below, does_not_grow, falls, faster, grows, near
-from skyband.study.papers.effort import Effort
-from skyband.study.papers.experiments import Axis, Claim, Experiment, Findings, Say
-from skyband.study.papers.styles import FORMULA
+from skyband.study.papers.experiments import Axis, Claim, Effort, Experiment, Findings, Say
+from skyband.study.papers.figures import FORMULA
 from skyband.study.papers.tran import AT_ONCE, PAPER, TICKS, TWO, Setting, filled, measure_second, plan_of
 from skyband.study.papers.tran_claims import PLANS_OF_TWO
 from skyband.study.papers.tran_costs import space

@@ -10,13 +10,16 @@ from pathlib import Path
 
 from skyband.study import pictures
 
-NOT_PICTURES = {"bars", "drawing", "walking", "__main__"}  # python -m skyband.study.walks draws walks
+NOT_PICTURES = {"drawing", "__main__"}
 
 
 def drawn() -> dict[str, Callable[[], str]]:
-    """What draws each picture, by its name."""
-    names = [module.name for module in pkgutil.iter_modules(pictures.__path__) if module.name not in NOT_PICTURES]
-    return {name: importlib.import_module(f"skyband.study.pictures.{name}").draw for name in names}
+    """What draws each picture, by its name: a module's `draw` or, if it has several pictures, those in its `DRAWN`."""
+    found: dict[str, Callable[[], str]] = {}
+    for name in (each.name for each in pkgutil.iter_modules(pictures.__path__) if each.name not in NOT_PICTURES):
+        module = importlib.import_module(f"skyband.study.pictures.{name}")
+        found |= {each.__name__: each for each in module.DRAWN} if hasattr(module, "DRAWN") else {name: module.draw}
+    return found
 
 
 def main(folder: Path) -> None:

@@ -1,24 +1,17 @@
-"""Bars of numbers that a page of measurements has, on a log scale: the picture cannot say anything but the table."""
+"""Bars of numbers that a page of measurements has, on a log scale: the picture cannot say anything but the table.
+
+`DRAWN` has the pictures: what is measured, the table that has it, and its groups of bars.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from skyband.study.pictures.drawing import (
-    BLUE,
-    FAINT,
-    GRID,
-    ORANGE,
-    PURPLE,
-    SOFT,
-    TEAL,
-    Sheet,
-    width_of,
-)
+from skyband.study.pictures.drawing import BLUE, FAINT, GRID, ORANGE, PURPLE, SOFT, TEAL, Sheet, width_of
 
 PAGES: Final = Path(__file__).parents[4] / "docs" / "measurements"
 FILLS: Final = (BLUE, ORANGE, TEAL, PURPLE, FAINT)  # of the first series, the second, …
@@ -75,3 +68,63 @@ def _legend(sheet: Sheet, series: Sequence[str]) -> None:
         sheet.box(x, 61, 16, 12, fill=fill, stroke=fill, corner=2)
         sheet.text(x + 23, 72, name, size=14)
         x += 23 + width_of(name, 14) + 18
+
+
+def budget() -> str:
+    """Rows of which the columns are kept: exactly, and with an error of 0.001."""
+    rows = table("algorithms.md", "Allowed error: `budgeted`")
+    return bars(
+        "Rows that Skyband keeps with their columns, an answer with each row",
+        "rows, log scale",
+        ("exact", "error=0.001"),
+        {f"top {row[1]} of {row[0]}": [number(row[2]), number(row[3])] for row in rows},
+    )
+
+
+def pairs_cost() -> str:
+    """`staircase`, the bound below, and what the papers compare with, for three k."""
+    rows = table("pairs.md", "`staircase`, as published")
+    return bars(
+        "The closest pairs of 10,000 rows, an answer with each row",
+        "microseconds for each row, log scale",
+        ("staircase", "supreme: only scores", "as published", "basic", "naive"),
+        {f"top {row[0]} pairs": [number(row[i]) for i in (2, 1, 3, 4, 5)] for row in rows},
+    )
+
+
+def recall_cost() -> str:
+    """Bytes and time, where three streams share half of their objects, by the size of the window."""
+    rows = table("across.md", "What `recall=` costs")
+    half_in_step = rows[: next(i for i, row in enumerate(rows) if i and row[0] != "the same")]
+    return bars(
+        "recall=0.95 beside an exact answer, three streams",
+        "1 is the exact answer, log scale",
+        ("bytes", "time"),
+        {f"window of {row[1]} rows": [number(row[5]), number(row[6])] for row in half_in_step},
+    )
+
+
+def shuffle_cost() -> str:
+    """Seconds of a batch query over a million rows, with aggregation in the JVM and without."""
+    names = ("one stream, 100 groups", "join of two streams", "one stream, 1M groups")
+    rows = table("joins.md", "Aggregation before the shuffle, on Spark")
+    return bars(
+        "Aggregation before the shuffle, on Spark",
+        "seconds for a million rows, log scale",
+        ("aggregated first", "rows passed one by one"),
+        {name: [number(row[1]), number(row[2])] for name, row in zip(names, rows, strict=True)},
+    )
+
+
+def slides_cost() -> str:
+    """`mintopk` and `sma`, in random order, for k from 10 to 10,000."""
+    rows = table("algorithms.md", "Slides: `mintopk` and `sma`")
+    return bars(
+        "A window of a million rows that slides by 100,000",
+        "nanoseconds for each row, log scale",
+        ("mintopk", "sma, as published"),
+        {f"top {row[0]}": [number(row[1]), number(row[2])] for row in rows},
+    )
+
+
+DRAWN: Final[tuple[Callable[[], str], ...]] = (budget, pairs_cost, recall_cost, shuffle_cost, slides_cost)

@@ -23,6 +23,13 @@ SHOWN: Final = {
     "joins-spark-own": "Spark: a join, against Spark's join and aggregation",
     "subscriptions-10000": "10,000 queries, against only computing distances",
 }
+SUBSCRIPTIONS: Final = {
+    "subscriptions-cpmw-9": "400 queries, top 9, against CPM/w",
+    "subscriptions-cpmw-81": "400 queries, top 81, against CPM/w",
+    "subscriptions-snn-9": "400 queries, top 9, against SNN",
+    "subscriptions-snn-81": "400 queries, top 81, against SNN",
+    "subscriptions-10000": "10,000 queries, top 9, against only computing distances",
+}
 LEFT, TOP, WIDTH, STEP = 450, 92, 400, 36
 LOWEST, HIGHEST = 0.01, 1_000.0
 
@@ -34,9 +41,14 @@ class Line(NamedTuple):
     bar: float
 
 
-def draw() -> str:
+def limits() -> str:
     """The headlines of all problems."""
     return against("How fast: each line against its reference", SHOWN)
+
+
+def subscriptions_cost() -> str:
+    """Subscriptions against the published competitors, and against only computing distances."""
+    return against("Subscriptions against their references", SUBSCRIPTIONS)
 
 
 def against(title: str, shown: Mapping[str, str]) -> str:
@@ -88,3 +100,6 @@ def _bar(sheet: Sheet, y: float, says: str, line: Line) -> None:
 def _x(ratio: float) -> float:
     share = (math.log10(ratio) - math.log10(LOWEST)) / (math.log10(HIGHEST) - math.log10(LOWEST))
     return round(LEFT + WIDTH * share, 1)
+
+
+DRAWN: Final = (limits, subscriptions_cost)

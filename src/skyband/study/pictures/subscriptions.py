@@ -25,12 +25,7 @@ def draw() -> str:
     spots = {"id": PEOPLE, "x": [1.2, 3.4, 5.4, 7.2, 8.8], "y": [1.2, 2.6, 1.1, 2.5, 1.3]}
     people = pa.table({**spots, "id": list(PEOPLE)})
     near = top_k(
-        taxis,
-        k=K,
-        by="sqrt((x - q.x)**2 + (y - q.y)**2)",
-        ascending=True,
-        for_each=people,
-        window=tumbling(TAXIS),
+        taxis, k=K, by="sqrt((x - q.x)**2 + (y - q.y)**2)", ascending=True, for_each=people, window=tumbling(TAXIS)
     ).to_pylist()
     sheet = Sheet(940, TOP + HIGH + 20, "Subscriptions")
     sheet.text(LEFT, 38, f"One stream of taxis, five subscriptions: the {K} nearest to each person", size=20, bold=True)

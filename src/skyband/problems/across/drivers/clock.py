@@ -17,7 +17,7 @@ from skyband.core.clock import EARLIEST, WindowClock
 from skyband.core.emit import takes_back
 from skyband.core.operator import Arrays, Codes, Floats, Ints
 from skyband.core.validation import FARTHEST, Saved
-from skyband.problems.across.drivers.kernels.steps import interleave, slide
+from skyband.problems.across.drivers.kernels.slots import interleave, slide
 from skyband.problems.across.operator import AcrossBatch, AcrossSpec
 
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.clock import WindowClock
-from skyband.core.driver import Driver
+from skyband.core.clock import Driver, WindowClock
 from skyband.core.emit import ENTER
 from skyband.core.operator import Arrays, Codes, Ints, ShowsNoRows
 from skyband.core.validation import FARTHEST, Saved
@@ -40,6 +39,7 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
     wants_keys = False
     recall = 1.0
     _s: Any  # the algorithm's state: a named tuple of arrays
+    _repeated: int  # which of its `numbers` counts the rows that broke the promise of how often an object comes
     _kernel: Callable[..., tuple[int, int]]  # executes steps
 
     def __init__(self, spec: AcrossSpec) -> None:
@@ -58,11 +58,11 @@ class StepDriver(ShowsNoRows, Driver[AcrossAnswer]):
         """The number of slots of an object."""
         return self.spec.streams
 
-    # -- an algorithm implements these --------------------------------------------------------------------------------
-
     @property
-    @abstractmethod
-    def repeated(self) -> int: ...
+    def repeated(self) -> int:
+        return int(self._s.numbers[self._repeated])
+
+    # -- an algorithm implements these --------------------------------------------------------------------------------
 
     @abstractmethod
     def _grow(self, codes: int) -> None:

@@ -18,7 +18,7 @@ from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import Saved
 from skyband.problems.joins.drivers.lifetimes import Coming, coalesced, in_both, in_order, nothing, runs
 from skyband.problems.joins.drivers.live_rows import LiveRows, Moves, as_coming, input_of_each
-from skyband.problems.joins.operator import BEFORE, UNMATCHED, Batch, Input, Rows, Spec
+from skyband.problems.joins.operator import BEFORE, UNMATCHED, Batch, Rows, Spec
 from skyband.windows import FOREVER, Ticks
 
 
@@ -29,7 +29,9 @@ class JoinClock(LiveRows):
         super().__init__(spec)
         self._as_one = tuple(spec.as_one(i) if coalesce else None for i in range(len(spec.inputs)))
         # For each input: windows end together, but each input has its own size and its own progress.
-        self._clocks = tuple(_clock_of(spec, source) for source in spec.inputs)
+        # By count, rows have their numbers as times, so a clock by value serves both.
+        windows = (Ticks(source.size, spec.every, spec.lateness, by_count=False) for source in spec.inputs)
+        self._clocks = tuple(map(WindowClock, windows))
         self._arrivals = 0
 
     @property
@@ -221,11 +223,6 @@ class JoinClock(LiveRows):
         for clock, saved in zip(self._clocks, state["clocks"], strict=True):
             clock.restore(saved)
         super().restore(state)
-
-
-def _clock_of(spec: Spec, source: Input) -> WindowClock:
-    """The clock of one input. By count, rows have their numbers as times, so a clock by value serves both."""
-    return WindowClock(Ticks(source.size, spec.every, spec.lateness, by_count=False))
 
 
 def _counted(rows: Rows, which: npt.NDArray[np.bool_]) -> int:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from skyband.kernels.compiling import inlined, kernel
-from skyband.kernels.prefetching import prefetch
+from skyband.kernels.intrinsics import prefetch
 from skyband.problems.joins.operator import ADDED, HIGHEST, LOWEST, LOWEST_FLOAT
 
 NONE = -1  # a free place of a hash table

@@ -13,12 +13,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from skyband.core.clock import LATEST, WindowClock
-from skyband.core.driver import Driver
+from skyband.core.clock import LATEST, Driver, WindowClock
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import FARTHEST, Saved
 from skyband.problems.pairs.operator import ANSWER, PAIR, Answer, Batch, PairOperator, Pairs, Spec
-from skyband.windows import FOREVER
+from skyband.windows import NEVER
 
 FEW_ARRIVALS = 64  # of a group: so many are kept before it is worth asking which of them are needed
 
@@ -54,7 +53,7 @@ class PerGroup(Driver[Answer]):
 
     def __init__(self, spec: Spec, open_one: Callable[[Spec], PairOperator]) -> None:
         super().__init__(WindowClock(spec.window))
-        assert spec.window.by_count or spec.window.slides, "no row of one group changes the answers of others"
+        assert not spec.window.moves_by_value, "no row of one group changes the answers of others"
         self.spec = spec
         waits = self._windows.waits
         self._one = replace(spec, window=spec.window.with_outside_watermark()) if waits else spec
@@ -62,7 +61,7 @@ class PerGroup(Driver[Answer]):
         self._none = open_one(self._one).state()  # what the state of an operator has
         self._groups: list[Group] = []  # by code
         self._due = np.empty(0, np.int64)  # by code: `next_close` of its operator; LATEST: it has nothing to show
-        self._latest = np.empty(0, np.int64)  # by code, by value: the largest time of its rows; -FOREVER: it has none
+        self._latest = np.empty(0, np.int64)  # by code, by value: the largest time of its rows; -NEVER: it has none
         self._written: list[Answer] = []
 
     # -- rows and time ------------------------------------------------------------------------------------------------
@@ -104,7 +103,7 @@ class PerGroup(Driver[Answer]):
         more = max(0, count - len(self._groups))
         self._groups += [Group(self._open_one(self._one)) for _ in range(more)]
         self._due = np.append(self._due, np.full(more, LATEST))
-        self._latest = np.append(self._latest, np.full(more, -FOREVER))
+        self._latest = np.append(self._latest, np.full(more, -NEVER))
 
     def _give(self, batch: Batch, which: Ints) -> list[tuple[Answer, Ints]]:
         """Give these rows to the operators of their groups; of each its answer, and the arrivals that made it known."""
@@ -161,10 +160,10 @@ class PerGroup(Driver[Answer]):
 
     def _forget_silent(self) -> None:
         """By value: of a group whose last row is in no window any more, nothing is kept."""
-        silent = (self._due == LATEST) & (self._latest < self._windows.live_from) & (self._latest > -FOREVER)
+        silent = (self._due == LATEST) & (self._latest < self._windows.live_from) & (self._latest > -NEVER)
         for code in np.flatnonzero(silent).tolist():
             self._groups[code] = Group(self._open_one(self._one))
-            self._latest[code] = -FOREVER
+            self._latest[code] = -NEVER
 
     def _take_answer(self) -> Answer:
         if self._windows.waits:
@@ -218,7 +217,7 @@ class PerGroup(Driver[Answer]):
 
     def live_groups(self) -> npt.NDArray[np.bool_]:
         """By code: is anything known of the group? By count a group's next row depends on those before."""
-        return np.asarray(self._latest > -FOREVER) | self._windows.numbered
+        return np.asarray(self._latest > -NEVER) | self._windows.numbered
 
     def compact_groups(self, kept: Ints) -> None:
         self._groups = [self._groups[code] for code in kept.tolist()]

@@ -13,15 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, Spans
-from skyband.core.clock import LATEST, WindowClock
-from skyband.core.driver import Driver
+from skyband.core.clock import LATEST, Driver, WindowClock
 from skyband.core.emit import is_once, takes_back
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import Saved
 from skyband.kernels.positions import ascending
 from skyband.problems.pairs.drivers.ad_hoc import AdHocPairs
-from skyband.problems.pairs.drivers.kernels.emit import MARKED, NUMBERS, OUT, SHOWN, Shown, show_answer
-from skyband.problems.pairs.drivers.kernels.rows import renumber
+from skyband.problems.pairs.drivers.kernels import MARKED, NUMBERS, OUT, SHOWN, Shown, renumber, show_answer
 from skyband.problems.pairs.drivers.window_rows import Rows, WindowRows
 from skyband.problems.pairs.operator import ANSWER, PAIR, Answer, Batch, Pairs, Spec, relabelled
 
@@ -35,7 +33,7 @@ class RowDriver(Driver[Answer]):
         super().__init__(WindowClock(spec.window))
         self.spec = spec
         scoring = spec.scoring
-        self._rows = WindowRows(scoring.width, scoring.colours, timed=not spec.window.by_count)
+        self._rows = WindowRows(scoring.width, scoring.colours, timed=not self._windows.numbered)
         self._waiting: list[Rows] = []  # by value with a slide: rows that have not been taken
         last = np.empty(spec.k if takes_back(spec.emit) else 0, PAIR)
         self._shown = Shown(last, np.empty(0, ANSWER), np.zeros(NUMBERS, np.int64))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Floats, Ints
 from skyband.core.validation import FARTHEST, Saved
-from skyband.problems.pairs.drivers.kernels.rows import open_gaps
+from skyband.problems.pairs.drivers.kernels import open_gaps
 
 SPARE = 16  # room is made for one row in so many beside those of the window: as much is moved when it is used up
 

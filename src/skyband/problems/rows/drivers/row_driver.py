@@ -7,19 +7,19 @@ arrivals, or when the driver says that a window ends. The clock decides which of
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from skyband.core.ad_hoc import NEXT_WINDOW, HeldIndex, Spans
-from skyband.core.clock import EARLIEST, LATEST, WindowClock
-from skyband.core.driver import Driver
-from skyband.core.operator import ANSWER, Answer, Arrays, Ints
+from skyband.core.clock import EARLIEST, LATEST, Driver, WindowClock
+from skyband.core.operator import ANSWER, Answer, Arrays, Floats, Ints
 from skyband.core.validation import Saved
 from skyband.kernels import slabs
 from skyband.kernels.emit import OUT
 from skyband.kernels.ranking import Rows
-from skyband.problems.rows.drivers.rescoring import Change, rescored
 from skyband.problems.rows.drivers.row_kernels import CLOCKS, LATE, NOW, START, UNRANKED
 from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import NEVER
@@ -127,3 +127,26 @@ class RowDriver(Driver[Answer]):
             # Groups were taken one after another, but answers are emitted in the order of the rows.
             written = written[np.argsort(written["order"], kind="stable")]
         return Answer.of(written)
+
+
+Change = Callable[[Floats], Floats]  # from scores to others in the same order; infinities stay
+
+
+def rescored(state: Arrays, change: Change, *, other: Collection[str] = ()) -> Arrays:
+    """Copy the state with other scores. All floats count as scores, except in arrays and fields named in `other`.
+
+    Algorithms do little with scores but compare them, so the answers stay the same: the same rows at the same ranks.
+    """
+    changed = {name: array.copy() for name, array in state.items()}
+    places = [places for name, array in changed.items() if name not in other for places in _floats(array, other)]
+    ends = np.cumsum([0, *(place.size for place in places)])
+    scores = change(np.concatenate([np.empty(0), *(place.ravel() for place in places)]))
+    for place, start, end in zip(places, ends[:-1], ends[1:], strict=True):
+        place[...] = scores[start:end].reshape(place.shape)
+    return changed
+
+
+def _floats(array: npt.NDArray[Any], other: Collection[str]) -> list[Floats]:
+    if array.dtype.names is None:
+        return [array] if array.dtype == np.float64 else []
+    return [array[name] for name in array.dtype.names if array.dtype[name] == np.float64 and name not in other]

@@ -22,15 +22,7 @@ from skyband.kernels.ingredients import brought_by
 from skyband.kernels.ranking import ZERO
 from skyband.kernels.skyband import first_row
 from skyband.kernels.slabs import CLASSES
-from skyband.problems.rows.drivers.row_kernels import (
-    LATE,
-    NEED,
-    START,
-    UNRANKED,
-    first_due,
-    position_at,
-    row_index,
-)
+from skyband.problems.rows.drivers.row_kernels import LATE, NEED, START, UNRANKED, first_due, position_at, row_index
 from skyband.windows import NEVER
 
 

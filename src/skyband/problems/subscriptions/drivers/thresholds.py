@@ -62,14 +62,7 @@ class Thresholds(Lists):
     """The operator. Algorithms differ only in the index that finds the rows for a query."""
 
     def __init__(
-        self,
-        spec: Spec,
-        index: Index,
-        *,
-        slack: float = SLACK,
-        hits: int = HITS,
-        parts: int = PARTS,
-        few: int = FEW,
+        self, spec: Spec, index: Index, *, slack: float = SLACK, hits: int = HITS, parts: int = PARTS, few: int = FEW
     ) -> None:
         super().__init__(spec, slack=slack, hits=hits)
         self._index = index
@@ -191,7 +184,8 @@ class Thresholds(Lists):
                     length = int(self._queries["length"][which[at]]) + v - u
                     self._make_room(4 * length + 16)
                     self._make_room_out(4 * length)
-                    self._make_room_lists(length)
+                    if len(self._room.hit) < length:
+                        self._room = room_for_lists(2 * length)
             begin = reached
         return np.concatenate(failed) if failed else np.empty(0, np.int64)
 
@@ -242,7 +236,3 @@ class Thresholds(Lists):
                 self._make_room(2 * k + 8)
                 self._make_room_out(2 * k)
         return np.concatenate(failed) if failed else np.empty(0, np.int64)
-
-    def _make_room_lists(self, rows: int) -> None:
-        if len(self._room.hit) < rows:
-            self._room = room_for_lists(2 * rows)

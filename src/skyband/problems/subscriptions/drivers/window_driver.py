@@ -6,8 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from skyband.core.clock import WindowClock
-from skyband.core.driver import Driver
+from skyband.core.clock import Driver, WindowClock
 from skyband.core.operator import Answer, Floats, Ints
 from skyband.core.validation import Saved
 from skyband.problems.subscriptions.operator import Batch, Spec

@@ -30,8 +30,7 @@ from skyband.problems.across.algorithms.staircase.kernels import (
     take_row,
 )
 from skyband.problems.across.drivers.kernels.emit import show
-from skyband.problems.across.drivers.kernels.slots import EARLIEST, forget
-from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
+from skyband.problems.across.drivers.kernels.slots import ANSWER_DUE, forget, is_in_slots
 
 RECORD = np.dtype(
     [
@@ -222,25 +221,17 @@ def settle(state, records, k, scoring, mark):
 
 
 @part
-def _is_in_slots(slots, code):
-    found = False
-    for s in range(slots.shape[1]):
-        found = found or slots[code, s].last != EARLIEST
-    return found
-
-
-@part
 def _take(rows, r, clock, k, state, records, lifetime, scoring, top_score):
     slots, code, stream, numbers = state.slots, np.int64(rows.code[r]), np.int64(rows.stream[r]), records.numbers
     numbers[NEWEST] = max(numbers[NEWEST], rows.position[r])
-    was_in_slots = _is_in_slots(slots, code)
+    was_in_slots = is_in_slots(slots, code)
     if not was_in_slots:
         _bring_back(records, slots, code, clock, lifetime)
     if slots[code, stream].last >= clock and slots[code, stream].value > rows.value[r]:
         # Objects that it outscored may have been dropped. They live for a window at most.
         numbers[UNSURE] = max(numbers[UNSURE], rows.last[r], state.numbers[LATEST])
     take_row(rows, r, clock, k, state, scoring, top_score)
-    if not was_in_slots and _is_in_slots(slots, code):
+    if not was_in_slots and is_in_slots(slots, code):
         records.in_slots[numbers[IN_SLOTS]] = code
         numbers[IN_SLOTS] += 1
 

@@ -12,6 +12,7 @@ import numpy as np
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.problems.across.drivers.kernels.emit import rank_in_top, show
 from skyband.problems.across.drivers.kernels.slots import (
+    ANSWER_DUE,
     EARLIEST,
     best_score,
     forget,
@@ -22,7 +23,6 @@ from skyband.problems.across.drivers.kernels.slots import (
     take_value,
     write_values,
 )
-from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
 
 # Rows of `front`. A point is its object's score from just after BEFORE until LAST. TIME and POSITION are those of the
 # object's most recent row. DOMINATORS, below k, counts the objects that rank before it at least until LAST.

@@ -70,6 +70,7 @@ class Staircase(StepDriver):
     """The operator. Between two prunings at least `patience` rows come."""
 
     _s: State
+    _repeated = REPEATED
     _kernel = staticmethod(kernels.execute)
 
     def __init__(self, spec: AcrossSpec, *, patience: int = 1024) -> None:
@@ -89,10 +90,6 @@ class Staircase(StepDriver):
             np.zeros((2, 0), np.int64),
             numbers,
         )
-
-    @property
-    def repeated(self) -> int:
-        return int(self._s.numbers[REPEATED])
 
     def _prepare(self) -> None:
         if self._s.numbers[SINCE_SWEEP] >= max(self._patience, self._held):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.kernels.prefetching import prefetch
+from skyband.kernels.intrinsics import prefetch
 from skyband.problems.across.drivers.kernels.candidates import (
     BELOW,
     CLOCK,
@@ -27,8 +27,7 @@ from skyband.problems.across.drivers.kernels.candidates import (
     settle,
 )
 from skyband.problems.across.drivers.kernels.emit import show
-from skyband.problems.across.drivers.kernels.slots import START
-from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
+from skyband.problems.across.drivers.kernels.slots import ANSWER_DUE, START
 from skyband.problems.across.operator import MAX, SUM
 
 AHEAD = 16  # how many rows ahead values are prefetched: a table of many objects is not in the cache

@@ -65,6 +65,7 @@ class Totals(StepDriver):
     """The operator. After the bar is set, there are at least `width` candidates, if there are that many objects."""
 
     _s: State
+    _repeated = REPEATED
     _kernel = staticmethod(totals_kernels.execute)
 
     def __init__(self, spec: AcrossSpec, *, width: int = 256) -> None:
@@ -87,10 +88,6 @@ class Totals(StepDriver):
             bar,
             numbers,
         )
-
-    @property
-    def repeated(self) -> int:
-        return int(self._s.numbers[REPEATED])
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -128,10 +125,7 @@ class Totals(StepDriver):
             lists = np.full((codes, self.spec.streams), END, np.int64).astype(LIST)
             lists[:known] = self._s.lists
         self._s = self._s._replace(
-            values=values,
-            lists=lists,
-            top=_longer(self._s.top, len(self._shown.code)),
-            chosen=np.zeros(codes, RANKED),
+            values=values, lists=lists, top=_longer(self._s.top, len(self._shown.code)), chosen=np.zeros(codes, RANKED)
         )
         self._widen()
 
@@ -197,10 +191,7 @@ class Totals(StepDriver):
             ranked["code"][:count] = code_of[ranked["code"][:count]]
         lists = np.ascontiguousarray(self._s.lists[kept]) if self.spec.repeat == MAX else self._s.lists
         self._s = self._s._replace(
-            values=_words(self._s.values)[kept].view(VALUE),
-            ring=ring,
-            lists=lists,
-            chosen=np.zeros(len(kept), RANKED),
+            values=_words(self._s.values)[kept].view(VALUE), ring=ring, lists=lists, chosen=np.zeros(len(kept), RANKED)
         )
 
     def _in_use(self) -> Arrays:
@@ -250,8 +241,7 @@ class Totals(StepDriver):
     def _make_room_for(self, saved: Arrays) -> None:
         self._widen()
         self._s = self._s._replace(
-            ring=np.zeros(1 << len(saved["ring"]).bit_length(), ROW),
-            delayed=np.zeros(len(saved["delayed"]), ROW),
+            ring=np.zeros(1 << len(saved["ring"]).bit_length(), ROW), delayed=np.zeros(len(saved["delayed"]), ROW)
         )
 
     def _restore(self, state: Arrays) -> None:

@@ -100,6 +100,15 @@ def take_value(slots, code, stream, value, time, position, last):
 
 
 @part
+def is_in_slots(slots, code):
+    """Has the object a value in any stream?"""
+    found = False
+    for s in range(slots.shape[1]):
+        found = found or slots[code, s].last != EARLIEST
+    return found
+
+
+@part
 def forget(slots, code):
     for s in range(slots.shape[1]):
         slots[code, s].last = EARLIEST
@@ -156,3 +165,48 @@ def write_values(slots, code, clock, values, i):
     for s in range(slots.shape[1]):
         slot = slots[code, s]
         values[i, s] = slot.value if slot.last >= clock else np.nan
+
+
+ANSWER_DUE = -1  # in place of a row: an answer is due
+
+
+@kernel
+def slide(first, every, count, clock, row):
+    """Write `count` arrivals, and an answer after each `every` of them."""
+    n, end = 0, (first // every + 1) * every
+    for i in range(count):
+        clock[n], row[n] = end, i
+        n += 1
+        if first + i + 1 == end:
+            clock[n], row[n] = end, ANSWER_DUE
+            n += 1
+            end += every
+
+
+@kernel
+def interleave(begins, last, closed, until, every, longest, shown, lingers, clock, row):
+    """Write rows, and the answers of all windows up to `until` that have something to show, in order.
+
+    Returns the number of steps (steps without room are only counted), the last moment of any row, and whether the last
+    answer shows something.
+    """
+    i, n, end = 0, 0, closed + every
+    while True:
+        if longest < end and not (shown and lingers):
+            if i == len(begins):
+                break
+            end = begins[i]
+        if end > until:
+            break
+        while i < len(begins) and begins[i] <= end:
+            if n < len(clock):
+                clock[n], row[n] = end, i
+            n += 1
+            longest = max(longest, last[i])
+            i += 1
+        if n < len(clock):
+            clock[n], row[n] = end, ANSWER_DUE
+        n += 1
+        shown = longest >= end
+        end += every
+    return n, longest, shown

@@ -12,9 +12,9 @@ import numpy as np
 
 from skyband.core.operator import Arrays, Ints
 from skyband.core.validation import Saved
-from skyband.problems.pairs.algorithms.staircase.kernels import merging, placing
+from skyband.problems.pairs.algorithms.staircase.kernels import arrays, merging
 from skyband.problems.pairs.algorithms.staircase.kernels.arrays import NO_ROW, SHIFT
-from skyband.problems.pairs.drivers.kernels.rows import renumber
+from skyband.problems.pairs.drivers.kernels import renumber
 from skyband.problems.pairs.drivers.loop_texts import BLOCK, SHORT, TILE
 from skyband.problems.pairs.drivers.row_driver import RowDriver
 from skyband.problems.pairs.drivers.window_rows import SPARE, Rows, validate_pairs
@@ -101,10 +101,7 @@ class PairBand(RowDriver):
         return self._band[: self._held]
 
     def _saved(self) -> Arrays:
-        return {
-            "band": self._band[: self._held].copy(),
-            "merged": np.array([self._merged, self._stale], np.int64),
-        }
+        return {"band": self._band[: self._held].copy(), "merged": np.array([self._merged, self._stale], np.int64)}
 
     def validate(self, saved: Saved) -> None:
         super().validate(saved)
@@ -206,7 +203,7 @@ class PairBand(RowDriver):
         starts = np.empty(len(at) + 1, np.int64)
         found = self._found_row, self._found_other, self._found_by, self._found_score
         sorted_ = self._sorted_row, self._sorted_other, self._sorted_score
-        placing.by_arrival(*found, n, at, last, in_order, order, starts, *sorted_)
+        arrays.by_arrival(*found, n, at, last, in_order, order, starts, *sorted_)
         self._found_row, self._found_other, self._found_score = sorted_
         self._sorted_row, self._sorted_other, self._sorted_score = found[0], found[1], found[3]
         return starts
@@ -217,7 +214,7 @@ class PairBand(RowDriver):
         while start < self._rows.tail:
             n, start = PairBand._sweep_late(self, at[j : j + 1], heads, start, self._rows.tail)
             found = self._found_row, self._found_other, self._found_score
-            n = placing.drop_unborn(*found, n, at, at[order], order, j)
+            n = arrays.drop_unborn(*found, n, at, at[order], order, j)
             self._merge_all(n, whole=start < self._rows.tail)
 
     def _sweep_late(self, at: Ints, heads: Ints, start: int, last: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from skyband.problems.pairs.algorithms.staircase.kernels.arrays import (
     TOP,
     WHY,
 )
-from skyband.problems.pairs.drivers.kernels.rows import renumber
+from skyband.problems.pairs.drivers.kernels import renumber
 from skyband.problems.pairs.drivers.window_rows import Rows
 from skyband.problems.pairs.operator import PAIR, Pairs, Spec, best_first
 

@@ -13,11 +13,10 @@ Choose it:  the query has `error=`, and its window of arrivals slides with each 
 from __future__ import annotations
 
 from skyband.core.options import Count, CountOrNone
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.budgeted.state import Budgeted
 from skyband.problems.rows.algorithms.filtered.candidate_bound import candidates
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 
 NAME = "budgeted"
 
@@ -42,12 +41,7 @@ def expected_rows(spec: Spec, window_rows: float) -> float:
 
 
 def open(
-    spec: Spec,
-    *,
-    limit: CountOrNone | None = None,
-    block: Count = 32768,
-    slack: Count = 64,
-    initial_room: Count = 1024,
+    spec: Spec, *, limit: CountOrNone | None = None, block: Count = 32768, slack: Count = 64, initial_room: Count = 1024
 ) -> Budgeted:
     """`limit` is the number of candidates that it holds behind the first k; None: as many as the error requires."""
     return Budgeted(spec, limit, block, slack, initial_room)

@@ -15,9 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from skyband.core.options import Count, Growth, TickSpan
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.filtered.state import KINDS, Skyband, best_buffer
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 
 NAME = "relaxed+probabilistic"
 

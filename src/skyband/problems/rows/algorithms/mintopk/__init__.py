@@ -15,9 +15,8 @@ from __future__ import annotations
 import math
 
 from skyband.core.options import Count
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.mintopk.state import MinTopK
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 
 NAME = "mintopk"
 

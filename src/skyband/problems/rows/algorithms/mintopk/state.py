@@ -41,8 +41,7 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
 )
 from skyband.problems.rows.algorithms.mintopk.kernels.closing import FEW, close_until
 from skyband.problems.rows.algorithms.mintopk.kernels.pushing import push_by_count, push_by_value
-from skyband.problems.rows.drivers.rescoring import Change
-from skyband.problems.rows.drivers.row_driver import RowDriver
+from skyband.problems.rows.drivers.row_driver import Change, RowDriver
 from skyband.problems.rows.drivers.row_kernels import LATE, NEED, NOW, UNRANKED
 from skyband.problems.rows.operator import Batch, Spec
 from skyband.windows import NEVER

@@ -16,10 +16,9 @@ from __future__ import annotations
 import math
 
 from skyband.core.options import Count
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms import relaxed
 from skyband.problems.rows.algorithms.partitioned.state import Partitioned
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 
 NAME = "partitioned"
 

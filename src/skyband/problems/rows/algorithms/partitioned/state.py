@@ -16,7 +16,7 @@ from skyband.kernels import slabs
 from skyband.kernels.ranking import Rows, best_first
 from skyband.problems.rows.algorithms.partitioned.kernels.arrays import EXPIRY, FIELDS, PARTS, RANKED, STORE
 from skyband.problems.rows.algorithms.partitioned.kernels.steps import Partitions
-from skyband.problems.rows.drivers.rescoring import Change, rescored
+from skyband.problems.rows.drivers.row_driver import Change, rescored
 from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
 from skyband.windows import NEVER

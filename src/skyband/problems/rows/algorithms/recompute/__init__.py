@@ -8,9 +8,8 @@ Choose it:  to check another algorithm.
 
 from __future__ import annotations
 
-from skyband.problems.rows.algorithm import opener
 from skyband.problems.rows.algorithms.recompute.state import Recompute
-from skyband.problems.rows.operator import RowAlgorithm, Spec
+from skyband.problems.rows.operator import RowAlgorithm, Spec, opener
 
 NAME = "recompute"
 

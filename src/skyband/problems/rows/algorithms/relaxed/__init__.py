@@ -13,11 +13,10 @@ from __future__ import annotations
 import math
 
 from skyband.core.options import Count, Growth
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.filtered.kernels import RELAXED
 from skyband.problems.rows.algorithms.filtered.state import Skyband
 from skyband.problems.rows.algorithms.relaxed.state import Relaxed
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 
 NAME = "relaxed"
 

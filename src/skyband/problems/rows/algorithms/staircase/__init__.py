@@ -11,10 +11,9 @@ Choose it:  rows come out of order, or you ask many ad-hoc queries with any k an
 from __future__ import annotations
 
 from skyband.core.options import Count
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.relaxed import expected_rows as skyband_rows
 from skyband.problems.rows.algorithms.staircase.state import Stairs, best_growth
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 
 NAME = "staircase"
 

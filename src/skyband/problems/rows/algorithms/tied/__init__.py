@@ -11,10 +11,9 @@ Choose it:  the query ranks equal rows together; no other algorithm does.
 from __future__ import annotations
 
 from skyband.core.options import Count
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.relaxed import expected_rows
 from skyband.problems.rows.algorithms.tied.state import Tied
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 
 NAME = "tied"
 

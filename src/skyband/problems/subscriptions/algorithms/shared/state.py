@@ -14,7 +14,7 @@ from skyband.core.validation import FARTHEST, Saved
 from skyband.errors import InvalidQuery
 from skyband.kernels.positions import ascending
 from skyband.kernels.ranking import ROW, Rows
-from skyband.problems.rows.drivers.rescoring import Change, rescored
+from skyband.problems.rows.drivers.row_driver import Change, rescored
 from skyband.problems.subscriptions.algorithms.shared.kernels import (
     FROM_THE_START,
     SCORE_GROUP,

@@ -11,8 +11,7 @@ from skyband.core.operator import Floats, Ints
 from skyband.kernels.bits import NONE, count_below, delete, fill, insert, last_until, next_from
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.emit import write
-from skyband.kernels.intrinsics import copy_row, row_at
-from skyband.kernels.prefetching import prefetch
+from skyband.kernels.intrinsics import copy_row, prefetch, row_at
 from skyband.kernels.ranking import trails
 from skyband.kernels.slabs import CLASSES, reserve
 from skyband.problems.subscriptions.drivers.kernels.lists import (

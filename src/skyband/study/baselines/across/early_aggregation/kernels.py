@@ -10,16 +10,37 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import kernel, part
-from skyband.problems.across.drivers.kernels.ascending import insert, remove
 from skyband.problems.across.drivers.kernels.emit import rank_in_top, show
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, HIGH, LOW, score
-from skyband.problems.across.drivers.kernels.slots import EARLIEST, forget, is_later, latest_row, take_value
-from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
+from skyband.problems.across.drivers.kernels.slots import ANSWER_DUE, EARLIEST, forget, is_later, latest_row, take_value
 from skyband.problems.across.operator import SUM
 
 # The lists, ascending, and the numbers that change, but for REPEAT: how values of a stream are put together.
 CURRENT, BEST, TIME, LISTS = range(4)
 SIZE, ROWS, CLOCK, REPEATED, GONE, REPEAT, NUMBERS = range(7)
+
+
+# -- sorted lists in two arrays: keys, and the owner of each key -----------------------------------------------------
+
+
+@part
+def insert(keys, owners, size, key, owner):
+    i = np.searchsorted(keys[:size], key, side="right")
+    for j in range(size, i, -1):
+        keys[j], owners[j] = keys[j - 1], owners[j - 1]
+    keys[i], owners[i] = key, owner
+
+
+@part
+def remove(keys, owners, size, key, owner):
+    i = np.searchsorted(keys[:size], key)
+    while owners[i] != owner:
+        i += 1
+    for j in range(i, size - 1):
+        keys[j], owners[j] = keys[j + 1], owners[j + 1]
+
+
+# -- objects -----------------------------------------------------------------------------------------------------------
 
 
 @part

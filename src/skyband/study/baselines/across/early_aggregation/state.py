@@ -49,6 +49,7 @@ class State(NamedTuple):
 
 class EarlyAggregation(StepDriver):
     _s: State
+    _repeated = REPEATED
     _kernel = staticmethod(kernels.execute)
 
     def __init__(self, spec: AcrossSpec) -> None:
@@ -72,10 +73,6 @@ class EarlyAggregation(StepDriver):
     @property
     def _places(self) -> int:
         return self.spec.streams * (1 if self.spec.repeat == ONCE else self.spec.max_repeats)
-
-    @property
-    def repeated(self) -> int:
-        return int(self._s.numbers[REPEATED])
 
     def _prepare(self) -> None:
         if self._s.numbers[ROWS] == len(self._s.moments):

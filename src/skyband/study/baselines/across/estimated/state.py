@@ -43,11 +43,7 @@ class Learning(StepDriver):
         self._scoring = self._scoring._replace(chance=self._sketches.chances(since))
 
     def _state(self) -> Arrays:
-        return {
-            **super()._state(),
-            "sketches": self._sketches.clocks.copy(),
-            "chance": self._scoring.chance.copy(),
-        }
+        return {**super()._state(), "sketches": self._sketches.clocks.copy(), "chance": self._scoring.chance.copy()}
 
     def validate(self, saved: Saved) -> None:
         super().validate(saved)

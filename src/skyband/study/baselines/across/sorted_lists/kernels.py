@@ -10,15 +10,22 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import kernel, part
-from skyband.problems.across.drivers.kernels.ascending import insert, remove
 from skyband.problems.across.drivers.kernels.emit import show
 from skyband.problems.across.drivers.kernels.scoring import GIVEN, LOW, score
-from skyband.problems.across.drivers.kernels.slots import EARLIEST, is_later, latest_row, take_value
-from skyband.problems.across.drivers.kernels.steps import ANSWER_DUE
+from skyband.problems.across.drivers.kernels.slots import (
+    ANSWER_DUE,
+    EARLIEST,
+    is_in_slots,
+    is_later,
+    latest_row,
+    take_value,
+)
 from skyband.study.baselines.across.early_aggregation.kernels import (
     current_score,
+    insert,
     place_for,
     put_together,
+    remove,
     write_values,
 )
 
@@ -87,14 +94,6 @@ def _change(state, code, clock, was_whole, scoring):
         _place(state, code, points, time, position)
 
 
-@part
-def _is_known(slots, code):
-    known = False
-    for s in range(slots.shape[1]):
-        known = known or slots[code, s].last != EARLIEST
-    return known
-
-
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 
@@ -114,7 +113,7 @@ def expire(state, clock, scoring):
         remove(state.keys[s], state.codes[s], state.sizes[s], state.entry[code, place], code)
         state.sizes[s] -= 1
         slot.last = EARLIEST
-        numbers[LIVE] -= not _is_known(state.slots, code)
+        numbers[LIVE] -= not is_in_slots(state.slots, code)
         _change(state, code, clock, whole, scoring)
     for j in range(ended, numbers[ROWS]):
         state.moments[j - ended], state.instances[j - ended] = state.moments[j], state.instances[j]
@@ -128,7 +127,7 @@ def _take(rows, r, clock, state, scoring):
     code, s = np.int64(rows.code[r]), np.int64(rows.stream[r])
     place = place_for(slots, code, s, times)
     slot = slots[code, place]
-    whole, alive = numbers[VIEW] == numbers[LIVE], _is_known(slots, code)
+    whole, alive = numbers[VIEW] == numbers[LIVE], is_in_slots(slots, code)
     known = slot.last != EARLIEST
     if known and is_later(slot.time, slot.position, rows.time[r], rows.position[r]):
         numbers[REPEATED] += 1

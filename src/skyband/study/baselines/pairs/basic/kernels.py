@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.problems.pairs.drivers.kernels.emit import ranks_before
+from skyband.problems.pairs.drivers.kernels import ranks_before
 from skyband.study.baselines.pairs.staircase_published.kernels.arrays import HELD
 from skyband.study.baselines.pairs.staircase_published.kernels.skyband import merge_in, settle
 

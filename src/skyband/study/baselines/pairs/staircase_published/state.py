@@ -13,7 +13,7 @@ from skyband.core.clock import EARLIEST
 from skyband.core.emit import ENTER
 from skyband.core.operator import Arrays, Floats, Ints
 from skyband.core.validation import Saved
-from skyband.problems.pairs.drivers.kernels.rows import renumber
+from skyband.problems.pairs.drivers.kernels import renumber
 from skyband.problems.pairs.drivers.row_driver import RowDriver
 from skyband.problems.pairs.drivers.window_rows import Rows, validate_pairs
 from skyband.problems.pairs.operator import Answer, Pairs, Spec, best_first

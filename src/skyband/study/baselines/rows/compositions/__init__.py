@@ -9,9 +9,9 @@ Choose it:  for comparisons only; `relaxed+probabilistic` gives the same answers
 
 from __future__ import annotations
 
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.filtered import NAME, expected_rows, opener
 from skyband.problems.rows.algorithms.filtered.state import KINDS
+from skyband.problems.rows.operator import row_algorithm
 
 NAMES = tuple(f"{query}+{before}" for query in ("strict", "relaxed") for before in KINDS if f"{query}+{before}" != NAME)
 

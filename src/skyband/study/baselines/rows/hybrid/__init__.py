@@ -10,9 +10,8 @@ Choose it:  for comparisons only; the planner never chooses it.
 from __future__ import annotations
 
 from skyband.core.options import Chance, Count, Growth, TickSpan
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms import filtered
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 from skyband.study.baselines.rows import probabilistic
 from skyband.study.baselines.rows.hybrid.state import HybridSkyband
 from skyband.study.baselines.rows.probabilistic.state import SIGMA, candidates_of

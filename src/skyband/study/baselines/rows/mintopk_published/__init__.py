@@ -12,9 +12,8 @@ Choose it:  for comparisons only; `mintopk` keeps no pointers, and reduces panes
 from __future__ import annotations
 
 from skyband.core.options import Count
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.mintopk import expected_rows
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 from skyband.study.baselines.rows.mintopk_published.state import SuperTopK
 from skyband.study.baselines.rows.pretopk.state import windows_of
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.core.options import Count
-from skyband.problems.rows.algorithm import row_algorithm
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 from skyband.study.baselines.rows.pretopk.state import MOST_WINDOWS, PredictedTopK, windows_of
 
 NAME = "pretopk"

@@ -11,8 +11,7 @@ Choose it:  for comparisons, and if you know that scores come in random order. T
 from __future__ import annotations
 
 from skyband.core.options import Chance, Count, CountOrNone
-from skyband.problems.rows.algorithm import row_algorithm
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 from skyband.study.baselines.rows.probabilistic.state import SIGMA, ProbabilisticSkyband, candidates_of
 
 NAME = "probabilistic"

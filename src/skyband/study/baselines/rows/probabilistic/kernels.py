@@ -22,7 +22,7 @@ class Probabilistic(NamedTuple):
 
 
 FIELDS: dict[str, int | float] = {
-    "bar": -np.inf,  # a row with a lower score has no prospects
+    "bar": -np.inf  # a row with a lower score has no prospects
 }
 
 

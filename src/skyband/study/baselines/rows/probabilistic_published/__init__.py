@@ -10,8 +10,7 @@ Choose it:  for comparisons only; `probabilistic` finds the oldest row with one 
 from __future__ import annotations
 
 from skyband.core.options import Chance, Count, CountOrNone
-from skyband.problems.rows.algorithm import row_algorithm
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 from skyband.study.baselines.rows.probabilistic import expected_rows, refuses
 from skyband.study.baselines.rows.probabilistic.state import SIGMA, candidates_of
 from skyband.study.baselines.rows.probabilistic_published.state import PublishedProbabilistic

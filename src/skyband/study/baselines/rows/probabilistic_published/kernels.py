@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.kernels.compiling import inlined, part
+from skyband.kernels.queues import find
 from skyband.kernels.ranking import ZERO
 from skyband.kernels.skyband import first_row, insert, rank_of, remove
 from skyband.problems.rows.algorithms.filtered.kernels import lowered
@@ -29,15 +30,7 @@ class Published(NamedTuple):
 @inlined
 def place_in_time(pool, times, time, position):
     """How many rows of the list by time are older than the one with these two."""
-    start, low, high = first_row(times), 0, times.length
-    while low < high:
-        middle = (low + high) >> 1
-        row = pool.rows[start + middle]
-        if row.time < time or (row.time == time and row.position < position):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return find(pool, times, time, position) - first_row(times)
 
 
 @part

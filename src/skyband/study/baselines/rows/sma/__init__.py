@@ -17,8 +17,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from skyband.core.options import Count, Range
-from skyband.problems.rows.algorithm import row_algorithm
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 from skyband.study.baselines.rows.sma.state import SkybandMonitoring
 
 NAME = "sma"

@@ -10,11 +10,10 @@ Choose it:  for comparisons only; `relaxed` gives the same answers faster.
 from __future__ import annotations
 
 from skyband.core.options import Count
-from skyband.problems.rows.algorithm import row_algorithm
 from skyband.problems.rows.algorithms.filtered.kernels import STRICT
 from skyband.problems.rows.algorithms.filtered.state import Skyband
 from skyband.problems.rows.algorithms.relaxed import expected_rows
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 
 NAME = "strict"
 

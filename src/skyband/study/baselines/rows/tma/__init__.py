@@ -13,8 +13,7 @@ Choose it:  for comparisons only; `mintopk` and `relaxed` keep neither the windo
 from __future__ import annotations
 
 from skyband.core.options import Count
-from skyband.problems.rows.algorithm import row_algorithm
-from skyband.problems.rows.operator import Spec
+from skyband.problems.rows.operator import Spec, row_algorithm
 from skyband.study.baselines.rows.tma.state import TopKMonitoring
 
 NAME = "tma"

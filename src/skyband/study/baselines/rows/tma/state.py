@@ -14,7 +14,7 @@ from skyband.core.operator import Arrays
 from skyband.core.validation import Saved
 from skyband.kernels import slabs
 from skyband.kernels.ranking import ROW, best_first
-from skyband.problems.rows.drivers.rescoring import Change, rescored
+from skyband.problems.rows.drivers.row_driver import Change, rescored
 from skyband.problems.rows.drivers.step_driver import StepDriver
 from skyband.problems.rows.operator import Spec
 from skyband.study.baselines.rows.tma.kernels.score_grid import MOST_CELLS, cell_of

@@ -64,7 +64,26 @@ _SAVED_GRID = ("columns", "cell", "low", "high", "cuts", "shown")
 _SAVED_LISTS = ("k", "size", "start")
 
 
-class GridOperator:
+class Passive:
+    """What an operator says that answers with each arrival, closes no window, and is only compared with."""
+
+    def advance(self, watermark: int) -> Answer:
+        return Answer.joined([])
+
+    def finish(self) -> Answer:
+        return Answer.joined([])
+
+    def next_close(self) -> int | None:
+        return None
+
+    def next_held(self) -> int | None:
+        return None
+
+    def top(self, k: int | None, size: int | None) -> Answer:
+        raise InvalidQuery("The algorithms that are compared with cannot be asked.")
+
+
+class GridOperator(Passive):
     """CPM/w, or with `skyband` SNN."""
 
     def __init__(self, spec: Spec, skyband: bool, resolution: int) -> None:
@@ -136,21 +155,6 @@ class GridOperator:
             out = np.concatenate([out, np.empty(len(out) + int(self._lists.k.sum()), ANSWER)])
         self._arrivals += n
         return Answer.of(out[:written])
-
-    def advance(self, watermark: int) -> Answer:
-        return Answer.joined([])
-
-    def finish(self) -> Answer:
-        return Answer.joined([])
-
-    def next_close(self) -> int | None:
-        return None
-
-    def next_held(self) -> int | None:
-        return None
-
-    def top(self, k: int | None, size: int | None) -> Answer:
-        raise InvalidQuery("The algorithms that are compared with cannot be asked.")
 
     # -- state -----------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from skyband.errors import InvalidQuery
 from skyband.problems.rows.algorithms.filtered.candidate_bound import candidates
 from skyband.problems.subscriptions.operator import Batch, Queries, Spec
 from skyband.problems.subscriptions.query import MOST_ROWS
-from skyband.study.baselines.subscriptions.grids.state import draw_cells
+from skyband.study.baselines.subscriptions.grids.state import Passive, draw_cells
 from skyband.study.baselines.subscriptions.indexed.kernels import (
     NOWHERE,
     PROBABILISTIC,
@@ -43,7 +43,7 @@ _OF_ROWS: Final = ("score", "row", "dominators", "flags")  # of WRAPPER; the res
 _OF_GRID: Final = ("cuts", "low", "high", "columns", "cell")
 
 
-class Indexed:
+class Indexed(Passive):
     """PA, SASF or RAPF for many queries."""
 
     def __init__(self, spec: Spec, kind: Kind, resolution: int, sigma: float, limit: int | None, room: int) -> None:
@@ -186,29 +186,12 @@ class Indexed:
             wrappers.numbers[FREE] += len(more)
             self._wrappers = wrappers._replace(all=grown, free=free)
 
-    def advance(self, watermark: int) -> Answer:
-        return Answer.joined([])
-
-    def finish(self) -> Answer:
-        return Answer.joined([])
-
-    def next_close(self) -> int | None:
-        return None
-
-    def next_held(self) -> int | None:
-        return None
-
-    def top(self, k: int | None, size: int | None) -> Answer:
-        raise InvalidQuery("The algorithms that are compared with cannot be asked.")
-
     # -- state -------------------------------------------------------------------------------------------------------
-
-    def _buffered(self) -> Ints:
-        return np.arange(max(0, self._arrivals - self._kind.buffer), self._arrivals)
 
     def held(self) -> Ints:
         """The rows of the buffer, and those that a query or filter refers to and that are in the window."""
-        rows = np.union1d(self._buffered(), self._laid_out()[2]["row"])
+        buffered = np.arange(max(0, self._arrivals - self._kind.buffer), self._arrivals)
+        rows = np.union1d(buffered, self._laid_out()[2]["row"])
         return rows[rows >= self._arrivals - self.spec.window.size] + self._offset
 
     def rows_held(self) -> int:

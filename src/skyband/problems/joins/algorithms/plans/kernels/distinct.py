@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skyband.kernels.compiling import kernel, part
+from skyband.kernels.compiling import inlined, kernel, part
 from skyband.problems.joins.algorithms.plans.arrays import (
     CHOSEN,
     D_COLUMN,
@@ -24,7 +24,13 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     Y_ROWS,
     Y_VALUE,
 )
-from skyband.problems.joins.algorithms.plans.kernels.hashing import mix
+
+
+@inlined
+def mix(mixed, part):
+    """The hash function of groups and tallies."""
+    mixed = (mixed ^ np.uint64(part)) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed ^ (mixed >> np.uint64(32))
 
 
 @part

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import inlined, part
+from skyband.kernels.intrinsics import prefetch, prefetch_in
 from skyband.kernels.panes import largest
-from skyband.kernels.prefetching import prefetch, prefetch_in
 from skyband.problems.joins.algorithms.plans.arrays import (
     A_FLOAT,
     A_FUNCTION,

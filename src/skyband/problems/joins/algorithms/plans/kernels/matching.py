@@ -60,8 +60,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
     TOUCHED,
     VARIABLES,
 )
-from skyband.problems.joins.algorithms.plans.kernels.distinct import room_to_tally, tally
-from skyband.problems.joins.algorithms.plans.kernels.hashing import mix
+from skyband.problems.joins.algorithms.plans.kernels.distinct import mix, room_to_tally, tally
 from skyband.problems.joins.algorithms.plans.kernels.stairs import (
     LENGTH,
     OFFSET,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyband.kernels.compiling import inlined, part
-from skyband.kernels.prefetching import prefetch_in
+from skyband.kernels.intrinsics import prefetch_in
 from skyband.problems.joins.algorithms.plans.arrays import (
     CANDIDATE,
     DELTA,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from skyband.kernels.compiling import inlined, kernel, part
-from skyband.kernels.prefetching import prefetch, prefetch_in
+from skyband.kernels.intrinsics import prefetch, prefetch_in
 from skyband.problems.joins.algorithms.plans.arrays import (
     COALESCE,
     DELTA,

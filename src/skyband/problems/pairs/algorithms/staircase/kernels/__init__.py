@@ -1,5 +1,5 @@
 """The compiled loops of the K-skyband of pairs.
 
 `merging` merges candidates into the skyband and sets the staircase. `answering` keeps the answer up to date as rows
-arrive. `placing` puts late rows and their pairs in order. They work on the arrays of `arrays`.
+arrive. `arrays` has what they work on, and puts late rows and their pairs in order.
 """

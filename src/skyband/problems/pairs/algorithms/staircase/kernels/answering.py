@@ -10,8 +10,7 @@ import numpy as np
 
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.problems.pairs.algorithms.staircase.kernels.arrays import COMPLETE, FULL, NO_ROW, OLDEST, REFILL, TOP, WHY
-from skyband.problems.pairs.drivers.kernels.emit import OUT, ranks_before, show
-from skyband.problems.pairs.drivers.kernels.rows import arrival_at
+from skyband.problems.pairs.drivers.kernels import OUT, arrival_at, ranks_before, show
 
 
 @part

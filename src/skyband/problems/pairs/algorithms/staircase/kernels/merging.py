@@ -21,8 +21,7 @@ from skyband.problems.pairs.algorithms.staircase.kernels.arrays import (
     SHIFT,
     TOP,
 )
-from skyband.problems.pairs.drivers.kernels.emit import ranks_before
-from skyband.problems.pairs.drivers.kernels.rows import arrival_at
+from skyband.problems.pairs.drivers.kernels import arrival_at, ranks_before
 
 
 @inlined

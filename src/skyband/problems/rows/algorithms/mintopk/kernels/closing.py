@@ -13,9 +13,8 @@ import numpy as np
 from skyband.core.emit import ENTER, LEAVE, is_whole, takes_back
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.emit import OUT, put
-from skyband.kernels.intrinsics import choose
+from skyband.kernels.intrinsics import choose, prefetch
 from skyband.kernels.panes import last_window
-from skyband.kernels.prefetching import prefetch
 from skyband.kernels.ranking import ZERO, is_best_first, ranks_before, sort_best_first
 from skyband.kernels.slabs import NONE, give_slab, size_class, take_slab
 from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
@@ -27,8 +26,8 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     STEPS,
     TOTAL,
     has_room,
+    tighten,
 )
-from skyband.problems.rows.algorithms.mintopk.kernels.cells import tighten
 from skyband.windows import NEVER
 
 FEW = 6  # a list up to this many times as long as the pane is merged with it at once, so that no row is held in vain

@@ -21,10 +21,12 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     NEXT,
     TOTAL,
     WANTED,
+    admit,
+    find_cell,
     gathers,
+    new_cell,
     room_needed,
 )
-from skyband.problems.rows.algorithms.mintopk.kernels.cells import admit, find_cell, new_cell
 from skyband.problems.rows.drivers.row_kernels import UNRANKED
 
 CROWDED = 32  # with more rows per bucket than this, on average, dealing into buckets does not pay

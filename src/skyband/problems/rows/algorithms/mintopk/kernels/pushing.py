@@ -25,9 +25,11 @@ from skyband.problems.rows.algorithms.mintopk.kernels.arrays import (
     CLOSED,
     MANY,
     NEXT,
+    admit,
+    find_cell,
     has_room,
+    new_cell,
 )
-from skyband.problems.rows.algorithms.mintopk.kernels.cells import admit, find_cell, new_cell
 from skyband.problems.rows.algorithms.mintopk.kernels.closing import close_group, close_window
 from skyband.problems.rows.algorithms.mintopk.kernels.gathering import (
     deliver,

@@ -1,5 +1,5 @@
 """The compiled loops of the relaxed k-skyband.
 
-`pushing` takes the rows of a group in blocks, `blocks` processes one block, and `budget` lets rows go for `budgeted`.
-They work on the arrays of `arrays`.
+`pushing` takes the rows of a group in blocks, and `blocks` processes one block. They work on the arrays of `arrays`,
+which also lets rows go for `budgeted`.
 """

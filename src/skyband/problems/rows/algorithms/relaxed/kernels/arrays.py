@@ -1,4 +1,4 @@
-"""The arrays of the relaxed k-skyband, and how its loops read a row."""
+"""The arrays of the relaxed k-skyband, how its loops read a row, and which rows `budgeted` lets go."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skyband.core.clock import EARLIEST
-from skyband.kernels.compiling import inlined
+from skyband.core.emit import is_once
+from skyband.kernels.compiling import inlined, part
+from skyband.kernels.emit import GONE
 from skyband.kernels.ranking import ROW, SMALL
-from skyband.kernels.skyband import BAND
+from skyband.kernels.skyband import BAND, first_row
 from skyband.problems.rows.drivers.row_kernels import position_at, row_index
 
 FEW = 16  # after this many expiries in a block, the loop bounds the scores of the scratch space
@@ -98,3 +100,48 @@ def position_of(x, j, carried, batch, recent, pool):
 @inlined
 def flag_of(x, carried, recent, pool):
     return pool.rows[recent.offset + x].flag if x < carried else 0
+
+
+MISSED = 2 * GONE  # a bit of the flag of a row that was let go: it has belonged in an answer since
+
+
+@part
+def let_go(g, config, pool, state):
+    """Mark the worst rows of a band that was just pruned as gone, as many as the budget allows.
+
+    An answer may yet show any row of the band, so each that is gone uses up the budget until k better rows outlive it.
+    If scores fall, most rows of the band are shown, so it lets no more go.
+    """
+    group, spent, rows = state.groups[g], state.spent[g], pool.rows
+    allowed = np.int64(config.error * group.arrivals / config.size) - spent.missed
+    allowed = allowed if group.length <= config.usual else 0
+    if allowed <= 0 and spent.gone == 0:
+        return
+    start, gone, best = first_row(group), 0, -np.inf
+    for r in range(start, start + group.length):
+        if rows[r].flag >= GONE and rows[r].flag < MISSED:
+            best = rows[r].score if gone == 0 else best
+            gone += 1
+    r = start + group.length - 1
+    while r >= start + config.candidates and gone < allowed:
+        if rows[r].flag < GONE:
+            rows[r].flag += GONE
+            best = max(best, rows[r].score)
+            gone += 1
+        r -= 1
+    spent.gone, spent.best = gone, best
+
+
+@inlined
+def count_missed(g, n, config, pool, state):
+    """Count the gone rows among the first n, which are about to be shown: each of them is missed now."""
+    group, spent, rows = state.groups[g], state.spent[g], pool.rows
+    start = first_row(group)
+    if spent.gone == 0 or (n == config.k and rows[start + n - 1].score > spent.best):
+        return
+    for r in range(start, start + n):
+        flag = rows[r].flag
+        if flag >= GONE and flag < MISSED and not (is_once(config.emit) and flag & 1):
+            rows[r].flag += MISSED
+            spent.gone -= 1
+            spent.missed += 1

@@ -11,8 +11,14 @@ from skyband.kernels.panes import BLOCK, WIDE, exceeding, skip_scores
 from skyband.kernels.ranking import ZERO, sort_best_first, trails
 from skyband.kernels.skyband import first_row, insert, merge, remove
 from skyband.kernels.slabs import reserve
-from skyband.problems.rows.algorithms.relaxed.kernels.arrays import FEW, expired_at, flag_of, position_of, time_of
-from skyband.problems.rows.algorithms.relaxed.kernels.budget import count_missed
+from skyband.problems.rows.algorithms.relaxed.kernels.arrays import (
+    FEW,
+    count_missed,
+    expired_at,
+    flag_of,
+    position_of,
+    time_of,
+)
 from skyband.problems.rows.drivers.row_kernels import NEED, first_due, row_index
 
 

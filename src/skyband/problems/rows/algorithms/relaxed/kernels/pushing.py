@@ -21,7 +21,7 @@ from skyband.kernels.panes import WIDE
 from skyband.kernels.ranking import ZERO, sort_best_first
 from skyband.kernels.skyband import merge
 from skyband.kernels.slabs import CLASSES
-from skyband.problems.rows.algorithms.relaxed.kernels.arrays import expired_at
+from skyband.problems.rows.algorithms.relaxed.kernels.arrays import expired_at, let_go
 from skyband.problems.rows.algorithms.relaxed.kernels.blocks import (
     live_rows,
     oldest_of,
@@ -30,7 +30,6 @@ from skyband.problems.rows.algorithms.relaxed.kernels.blocks import (
     show_first,
     take_block,
 )
-from skyband.problems.rows.algorithms.relaxed.kernels.budget import let_go
 from skyband.problems.rows.drivers.row_kernels import LATE, NEED, NOW, UNRANKED, row_index
 from skyband.windows import NEVER
 

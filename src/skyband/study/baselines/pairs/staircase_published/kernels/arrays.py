@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from skyband.core.operator import Ints
 from skyband.kernels.compiling import inlined
-from skyband.problems.pairs.drivers.kernels.emit import ranks_before
+from skyband.problems.pairs.drivers.kernels import ranks_before
 from skyband.problems.pairs.operator import PAIR
 
 NONE = -1  # as a node: there is none

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from skyband.kernels.compiling import inlined, kernel, part
 from skyband.kernels.heap import push_heap
-from skyband.problems.pairs.drivers.kernels.emit import ranks_before
-from skyband.problems.pairs.drivers.kernels.rows import arrival_at
+from skyband.problems.pairs.drivers.kernels import arrival_at, ranks_before
 from skyband.study.baselines.pairs.staircase_published.kernels.arrays import FREE, HELD, STEPS, precedes
 from skyband.study.baselines.pairs.staircase_published.kernels.search_tree import insert, remove, sort_by_rank
 

@@ -123,6 +123,9 @@ def test_some_rows_of_a_stream_are_taken_without_reading_on() -> None:
     answer = sb.sql("SELECT id FROM rows LIMIT 4 OFFSET 1", rows=batches())
     assert answer.read_all()["id"].to_pylist() == [1, 2, 3, 4]
     assert len(taken) < 5
+    later = sb.sql("SELECT id FROM rows LIMIT 2 OFFSET 7", rows=batches()).read_all()
+    assert later["id"].to_pylist() == [7, 8]
+    assert sb.sql("SELECT id FROM rows LIMIT 2 OFFSET 100", rows=batches()).read_all().num_rows == 0
 
 
 def test_the_window_is_not_seen() -> None:

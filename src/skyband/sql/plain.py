@@ -37,7 +37,7 @@ def plain_answer(
 def _some(batches: Iterator[pa.RecordBatch], skipped: int, most: int) -> Iterator[pa.RecordBatch]:
     """The first rows behind some that are skipped. No more batches are read than that takes."""
     for batch in batches:
-        rows = batch.slice(skipped, most)
+        rows = batch.slice(min(skipped, len(batch)), most)
         skipped, most = max(0, skipped - len(batch)), most - len(rows)
         yield rows
         if not most:

@@ -544,6 +544,48 @@ SELECT a.sellerID, COUNT(*) AS bids, MAX(b.price) AS high FROM auction a JOIN bi
 
 SELECT a.symbol, COUNT(*) AS n FROM trades a, trades b WHERE a.venue = b.venue AND a.seq < b.seq GROUP BY a.symbol WINDOW [10 EVERY 10 ON t]
 
+-- # Rows without a partner
+
+-- Windows of streams: each auction of a window with the number of its bids, also where there is none.
+SELECT a.auctionID, COUNT(*) AS lines, COUNT(b.*) AS bids, SUM(b.price) AS total FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] LEFT JOIN bid b [WINDOW 20 MINUTES EVERY 20 MINUTES] ON a.auctionID = b.auctionID GROUP BY a.auctionID
+
+SELECT a.sellerID, COUNT(b.price) AS bids FROM auction a LEFT OUTER JOIN bid b USING (auctionID) GROUP BY a.sellerID WINDOW [UNTIL NOW EVERY 20 MINUTES] EMIT CHANGES
+
+SELECT a.auctionID, COUNT(b.*) AS bids FROM auction a [WINDOW 1 HOUR] LEFT JOIN bid b [WINDOW 5 MINUTES] ON a.auctionID = b.auctionID AND b.price > 9 GROUP BY a.auctionID
+
+-- What ON says of the left decides who has a partner, and WHERE comes after the join.
+SELECT a.auctionID, b.price FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] LEFT JOIN bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] ON a.auctionID = b.auctionID AND a.sellerID > 7 AND b.price > 20
+
+SELECT a.auctionID, b.price FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] LEFT JOIN bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] ON a.auctionID + 1 = b.auctionID WHERE b.price IS NULL OR b.ts > a.ts ORDER BY b.price DESC NULLS FIRST, a.auctionID LIMIT 3
+
+SELECT a.sellerID, MIN(b.price) AS low, MAX(a.auctionID) AS last FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] LEFT JOIN bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] ON a.auctionID = b.auctionID GROUP BY a.sellerID HAVING COUNT(*) > COUNT(b.*)
+
+SELECT COALESCE(b.price, 0) AS price, COUNT(*) AS n FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] LEFT JOIN bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] ON a.auctionID = b.auctionID GROUP BY COALESCE(b.price, 0) ORDER BY n DESC, price LIMIT 2
+
+SELECT a.sellerID, b.auctionID, b.price FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] RIGHT JOIN bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] ON a.auctionID = b.auctionID AND a.sellerID <> 7
+
+-- Rows that have a partner, and rows that have none.
+SELECT auctionID FROM auction [WINDOW 40 MINUTES EVERY 20 MINUTES] WHERE EXISTS (SELECT 1 FROM bid [WINDOW 40 MINUTES EVERY 20 MINUTES] WHERE bid.auctionID = auction.auctionID AND price > 20)
+
+SELECT a.sellerID, COUNT(*) AS unsold FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] LEFT ANTI JOIN bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] ON a.auctionID = b.auctionID GROUP BY a.sellerID ORDER BY unsold DESC LIMIT 1
+
+SELECT price FROM bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] WHERE b.auctionID IN (SELECT auctionID FROM auction [WINDOW 20 MINUTES EVERY 20 MINUTES] WHERE sellerID <> 8) ORDER BY price DESC, b.ts LIMIT 3
+
+SELECT a.auctionID, COUNT(*) AS n FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] WHERE NOT EXISTS (SELECT * FROM bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] WHERE b.auctionID = a.auctionID) GROUP BY a.auctionID EMIT CHANGES
+
+-- Beside other joins, with windows and with tables.
+SELECT p.state, COUNT(*) AS n, COUNT(b.*) AS bids FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] JOIN person p ON p.personID = a.sellerID LEFT JOIN bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] ON a.auctionID = b.auctionID GROUP BY p.state
+
+SELECT a.auctionID, b.price, c.price AS other FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] JOIN bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] ON a.auctionID = b.auctionID LEFT JOIN bid c [WINDOW 20 MINUTES EVERY 20 MINUTES] ON c.auctionID = a.auctionID AND c.price < 5
+
+SELECT a.auctionID, b.price, COUNT(*) OVER (PARTITION BY a.sellerID) AS n FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] LEFT JOIN bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] ON a.auctionID = b.auctionID AND b.price > 25
+
+SELECT bids, COUNT(*) AS auctions FROM (SELECT a.auctionID, COUNT(b.*) AS bids FROM auction a [WINDOW 40 MINUTES EVERY 20 MINUTES] LEFT JOIN bid b [WINDOW 40 MINUTES EVERY 20 MINUTES] ON a.auctionID = b.auctionID GROUP BY a.auctionID) GROUP BY bids
+
+SELECT a.sellerID, COUNT(b.*) AS n FROM auction a [WINDOW 6 ROWS EVERY 5 ROWS ORDER BY ts] LEFT JOIN bid b [WINDOW 6 ROWS ORDER BY ts] ON a.auctionID = b.auctionID AND b.price > 4 GROUP BY a.sellerID
+
+SELECT a.auctionID, a.window_end, COUNT(b.*) AS n FROM TUMBLE(auction, ts, INTERVAL 20 MINUTES) a LEFT JOIN TUMBLE(bid, ts, INTERVAL 20 MINUTES) b ON a.auctionID = b.auctionID AND a.window_end = b.window_end GROUP BY a.auctionID, a.window_end
+
 -- # Queries about an answer
 
 -- A query around one that ranks or groups reads the answer of each window, and may rank or group it again.

@@ -191,8 +191,8 @@ ASKED: Final = {
     ),
     "q101": Asked(
         "auctions with the highest bid of each, if there is one",
-        f"SELECT window_end, id, MAX(seller) AS seller, MAX(price) AS highest FROM {_BOTH} GROUP BY id "
-        f"HAVING MAX(listed) = 1 {_NOW}",
+        "SELECT window_end, a.id, a.seller, MAX(b.price) AS highest FROM auction a LEFT JOIN bid b ON a.id = b.auction "
+        f"GROUP BY a.id, a.seller {_NOW}",
         "SELECT a.id, a.seller, b.highest FROM auction a LEFT JOIN (SELECT auction, MAX(price) AS highest FROM bid "
         "GROUP BY auction) b ON a.id = b.auction",
         last_window=True,
@@ -215,8 +215,8 @@ ASKED: Final = {
     ),
     "q104": Asked(
         "auctions without bids, or with at least 20",
-        f"SELECT window_end, id, MAX(seller) AS seller FROM {_BOTH} GROUP BY id HAVING MAX(listed) = 1 AND "
-        f"(COUNT(bidder) = 0 OR COUNT(bidder) >= 20) {_NOW}",
+        "SELECT window_end, a.id, a.seller FROM auction a LEFT JOIN bid b ON a.id = b.auction GROUP BY a.id, a.seller "
+        f"HAVING COUNT(b.*) = 0 OR COUNT(b.*) >= 20 {_NOW}",
         "SELECT id, seller FROM auction WHERE id NOT IN (SELECT auction FROM bid GROUP BY auction HAVING COUNT(*) < "
         "20)",
         last_window=True,

@@ -16,6 +16,10 @@ TOP, GROUPS = "ORDER BY price DESC LIMIT 3", "GROUP BY symbol"
 T = "FROM trades [WINDOW 10 EVERY 5 ON t]"
 PAIRS = "FROM trades a, trades b WHERE a.seq < b.seq ORDER BY {} LIMIT 3 WINDOW [10 EVERY 5 ON t]"
 JOIN = "SELECT a.auctionID, COUNT(*) FROM auction a [WINDOW 1 HOUR]{} GROUP BY a.auctionID"
+ON_OF_WINDOWS = (
+    "Possible: equal columns or expressions of both, as in ON a.id = b.id, and conditions on rows of one of them; all "
+    "joined by AND."
+)
 ACROSS = "SELECT * FROM r1 FULL JOIN r2 USING (flow) ORDER BY {} DESC LIMIT 3 WINDOW [10 ON t]"
 
 UNITED = "SELECT * FROM ({}) AS u [WINDOW 10 EVERY 5 ON t] ORDER BY t LIMIT 1"
@@ -129,10 +133,24 @@ MENDED = {
     ),
     "Possible: GROUP BY columns or expressions.": f"SELECT COUNT(*) {T} GROUP BY UPPER(symbol)",
     "Add one such as a.id = b.id.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] ON a.auctionID = b.auctionID"),
-    "Possible: JOIN … ON, JOIN … USING, FULL JOIN … USING of streams, and LEFT, LEFT SEMI and LEFT ANTI JOIN of a "
-    "stream with a table.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] USING (auctionID)"),
-    "Possible: a stream with a table, which has no window. To join windows of streams, write JOIN, or FULL JOIN … "
-    "USING.": JOIN.format(" LEFT JOIN bid b USING (auctionID)"),
+    "Possible: JOIN, LEFT JOIN, LEFT SEMI JOIN and LEFT ANTI JOIN with ON or USING, RIGHT JOIN … ON of two windows, "
+    "and FULL JOIN … USING of streams.": JOIN.format(" RIGHT JOIN bid b [WINDOW 1 HOUR] ON a.auctionID = b.auctionID"),
+    ON_OF_WINDOWS: JOIN.format(
+        " LEFT ANTI JOIN bid b [WINDOW 1 HOUR] ON a.auctionID + 1 = b.auctionID AND b.price > 3 AND a.sellerID = 7"
+    ),
+    f"{ON_OF_WINDOWS} WHERE may compare them in other ways.": (
+        "SELECT a.auctionID, b.price FROM auction a LEFT JOIN bid b ON a.auctionID = b.auctionID WHERE b.ts > a.ts OR "
+        "b.ts IS NULL WINDOW [1 HOUR EVERY 1 MINUTE]"
+    ),
+    "Write ON a.id = b.id.": JOIN.format(" RIGHT JOIN bid b [WINDOW 1 HOUR] ON a.auctionID = b.auctionID"),
+    "Write LEFT JOIN.": (
+        "SELECT c.price, COUNT(a.sellerID) AS n FROM bid c LEFT JOIN auction a ON c.auctionID = a.auctionID LEFT JOIN "
+        "bid b ON c.auctionID = b.auctionID GROUP BY c.price WINDOW [1 HOUR]"
+    ),
+    "Put the stream first: FROM stream [WINDOW …] LEFT JOIN a ON ….": (
+        "SELECT a.auctionID, COUNT(*) FROM bid b [WINDOW 1 HOUR] LEFT JOIN auction a ON a.auctionID = b.auctionID "
+        "GROUP BY a.auctionID"
+    ),
     "Possible: equal columns of both, as in ON t.id = p.id, and conditions on columns of bid; all joined by AND.": (
         JOIN.format(" LEFT SEMI JOIN bid ON a.auctionID = bid.auctionID AND bid.price > 3")
     ),

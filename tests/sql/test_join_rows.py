@@ -115,7 +115,6 @@ def test_the_same_on_spark(spark: SparkSession) -> None:
         ("SELECT a.s FROM a JOIN b ON a.k < b.k WINDOW [10 EVERY 5 ON t]", "ranks neither pairs of one input"),
         ("SELECT a.s FROM a JOIN b ON a.k = b.s WINDOW [10 EVERY 5 ON t]", "must have the same type"),
         ("SELECT a.s FROM a JOIN b ON a.k = b.k AND a.s + b.n > 3 WINDOW [10 EVERY 5 ON t]", "s"),
-        ("SELECT a.s FROM a LEFT JOIN b ON a.k = b.k WINDOW [10 EVERY 5 ON t]", "LEFT JOIN of two streams"),
     ],
 )
 def test_what_is_no_row_of_a_join_is_refused(text: str, why: str) -> None:

@@ -97,7 +97,7 @@ class Statements:
         self._chance = chance
 
     def one(self) -> Pair:
-        ways = [self._ranked, self._ranked, self._grouped, self._over, self._carried]
+        ways = [self._ranked, self._ranked, self._grouped, self._over, self._carried, self._partnered]
         ours, theirs = self._chance.choice(ways)()
         ours = _TEXT.sub(lambda found: self._written(found[1]), ours)
         ours = _NAME.sub(lambda found: f"`{self._cased(found[1]).replace('`', '``')}`", ours)
@@ -322,6 +322,56 @@ class Statements:
             f"{front}SELECT window_end, {listed} {ours} AS a FROM {input_} {where}{kept.format(ours)}",
             f"{front}SELECT w, {listed} {theirs} AS a FROM {windowed.format(source)} {where}{kept.format(theirs)}",
         )
+
+    def _partnered(self) -> Pair:
+        """Windows that are joined with others by LEFT, SEMI and ANTI JOIN."""
+        (front, source), kind = self._source(), self._of("LEFT JOIN", "LEFT JOIN", "SEMI", "ANTI")
+        every, windowed = self._chance.choice([(SIZE, WINDOWED), (SLIDE, SLIDING)])
+        ours, theirs = f"{source} AS r [WINDOW {SIZE} EVERY {every} ON t]", windowed.format(source)
+        other, others = f"trades AS q [WINDOW {SIZE} EVERY {every} ON T]", f"{windowed.format('trades')[:-1]}q"
+        key = self._of(
+            *("r.g = q.g", "q.i = r.i", "r.half = q.half AND r.i = q.i", f"r.{NAME} = q.g", "r.i + 1 = q.i"),
+            "UPPER(r.g) = UPPER(q.g)",
+        )
+        on = key + self._of("", "", " AND q.x > 0", " AND NOT q.half", " AND r.half AND q.i < 7", " AND q.g IS NULL")
+        where = [self._of("", "", "r.i > 0", "r.half IS NOT TRUE")]
+        if kind == "LEFT JOIN":
+            where.append(self._of("", "", "q.id IS NULL", "q.x > 1 OR r.half", "COALESCE(q.i, 0) < 2", "q.t >= r.t"))
+        exists = f"{'NOT ' * (kind == 'ANTI')}EXISTS (SELECT 1 FROM {{}} WHERE {{}}{on})"
+        if kind != "LEFT JOIN" and self._chance.random() < 0.5:
+            where, sides = [*where, exists], [(ours, other, ""), (theirs, others, "q.w = r.w AND ")]
+            bodies = [side[0] for side in sides]
+        else:
+            sides = [(ours, other, ""), (theirs, others, "q.w = r.w AND ")]
+            way = "LEFT JOIN" if kind == "LEFT JOIN" else f"{kind} JOIN"
+            bodies = [f"{one} {way} {two} ON {windows}{on}" for one, two, windows in sides]
+        met = " AND ".join(f"({one})" if " OR " in one else one for one in where if one)
+        met = f" WHERE {met}" if met else ""
+        bodies = [
+            body + met.replace(exists, exists.format(two, windows))
+            for body, (_, two, windows) in zip(bodies, sides, strict=True)
+        ]
+        listed, grouped = self._of_partners(is_left=kind == "LEFT JOIN")
+        return Pair(
+            f"{front}SELECT window_end, {listed} FROM {bodies[0]}{f' GROUP BY {grouped}' if grouped else ''}",
+            f"{front}SELECT r.w, {listed} FROM {bodies[1]}{f' GROUP BY r.w, {grouped}' if grouped else ''}",
+        )
+
+    def _of_partners(self, *, is_left: bool) -> tuple[str, str]:
+        """What is shown of rows, or of their groups; and these."""
+        if self._chance.random() < 0.4:
+            return (self._of("r.id, q.id AS other, q.x", "r.g, r.i + q.i AS both, q.t") if is_left else "r.id, r.g"), ""
+        key = self._of(*("r.g", "r.half", "r.id % 3"), *(("q.g", "COALESCE(q.g, 'none')", "q.half") if is_left else ()))
+        some = self._of(
+            *("SUM(r.i)", "COUNT(DISTINCT r.g)", "MAX(r.i)"),
+            *(
+                ("COUNT(q.id)", "SUM(q.i)", "AVG(q.x)", "MIN(q.i)", "COUNT(DISTINCT q.g)", "SUM(COALESCE(q.i, 7))")
+                if is_left
+                else ()
+            ),
+            "COUNT(*) FILTER (WHERE q.id IS NULL)" if is_left else "COUNT(r.x)",
+        )
+        return f"{key} AS k, COUNT(*) AS n, {some} AS a", key
 
     def _carried(self) -> Pair:
         """Windows that grow, and windows that end with a pause."""

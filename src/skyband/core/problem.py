@@ -72,6 +72,7 @@ class Problem(ABC, Generic[Q]):
     chooses: ClassVar[str] = "algorithm"  # EXPLAIN's word for what the planner chooses
     has_one_window: ClassVar[bool] = False  # all inputs share one window: see `problems.one_window`
     takes_bounds: ClassVar[bool] = False  # do its statements take WITH BOUNDS?
+    takes_partners: ClassVar[bool] = False  # do its statements take LEFT, SEMI and ANTI JOIN of windows?
     takes_part_of_answer: ClassVar[bool] = False  # can its statements choose rows and columns of the answer?
 
     # -- EXPLAIN ---------------------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from skyband.dialect.statement import Statement
 
 def asked(statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
     """The query that the statement asks; `schemas` by alias."""
-    problem = next((each for each in problems().values() if each.matches(statement)), None)
+    able = [each for each in problems().values() if each.takes_partners or not statement.partners]
+    problem = next((each for each in able if each.matches(statement)), None)
     if problem is None:
         statement.refuse(
             "This statement joins windows without an equality of columns, and it ranks neither pairs of one input nor "

@@ -54,13 +54,13 @@ _VALUES: Final[
     Mapping[tuple[type[exp.Expr], str], tuple[str, ...]]
 ] = {  # of arguments that are words, those that are read
     (exp.Join, "kind"): ("INNER", "CROSS", "OUTER", "SEMI", "ANTI"),
-    (exp.Join, "side"): ("FULL", "LEFT"),
+    (exp.Join, "side"): ("FULL", "LEFT", "RIGHT"),
     (exp.Window, "over"): ("OVER",),
 }
 
 _JOINS: Final = (
-    "Possible: JOIN … ON, JOIN … USING, FULL JOIN … USING of streams, and LEFT, LEFT SEMI and LEFT ANTI JOIN of a "
-    "stream with a table."
+    "Possible: JOIN, LEFT JOIN, LEFT SEMI JOIN and LEFT ANTI JOIN with ON or USING, RIGHT JOIN … ON of two windows, "
+    "and FULL JOIN … USING of streams."
 )
 _BEST: Final = "Write a number: LIMIT 10."
 _AROUND: Final = "Write SELECT … FROM (SELECT … UNION ALL SELECT …) AS u [WINDOW 1 HOUR] ORDER BY … LIMIT 10."

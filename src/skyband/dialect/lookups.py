@@ -9,8 +9,8 @@ only whether there is a row of it matters. An inner join of groups stays a join,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import replace
+from typing import NamedTuple, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -20,6 +20,7 @@ from skyband.core.encoding.schemas import is_key
 from skyband.core.encoding.value_types import common_key_type
 from skyband.dialect import text as texts
 from skyband.dialect.columns import Item, qualified
+from skyband.dialect.partners import refuse_join
 from skyband.dialect.query_spec import Lookup
 from skyband.dialect.reading import all_of, check_conditions, owners_of
 from skyband.dialect.semi_joins import ANTI, KINDS, OUTSIDE, SEMI, SUBQUERY
@@ -29,34 +30,37 @@ from skyband.expressions.grammar import parts_of, rewritten
 Schemas = Mapping[str, pa.Schema]
 
 INNER, LEFT = "inner", "left"
+_LEFT = "Put the stream first: FROM stream [WINDOW …] LEFT JOIN {0} ON …."
 _ON = "Possible: equal columns of both, as in ON t.id = p.id, and conditions on columns of {0}; all joined by AND."
 
 
-@dataclass(frozen=True)
-class Partner:
-    """A table of which only matters whether it has a row like that of a stream."""
+class Asked(NamedTuple):
+    """An input of which only matters whether it has a row like that of a stream."""
 
     one: Input
-    kind: str  # SEMI or ANTI
+    kind: str  # "semi" or "anti"
     conditions: list[exp.Expr]  # resolved
 
 
-def split(statement: Statement, visible: Schemas) -> tuple[Statement, list[Partner]]:
-    """The statement without its SEMI and ANTI joins, and these, resolved; `visible`: the columns by alias."""
+def split(statement: Statement, visible: Schemas) -> tuple[Statement, list[Asked], list[Asked]]:
+    """The statement without its SEMI and ANTI joins, and these, resolved: with tables, and with windows. `visible`: the
+    columns by alias."""
     apart = [place for place, join in enumerate(statement.joins) if join.kind in KINDS]
     if not apart:
-        return statement, []
+        return statement, [], []
     others = [one for place, one in enumerate(statement.inputs) if place - 1 not in apart]
-    partners = []
+    tables: list[Asked] = []
+    windows: list[Asked] = []
     for place in apart:
         join, one = statement.joins[place], statement.inputs[place + 1]
         is_table = one.window is None and (statement.window is None or join.meta.get(SUBQUERY))
-        if not is_table or statement.has_full_join:
-            _refuse_join(statement, join, one)
-        partners.append(Partner(one, join.kind, _resolved_on(statement, join, one, others, visible)))
+        if statement.has_full_join:
+            refuse_join(statement, join.side or join.kind, one, f"{join.kind} JOIN is not supported beside FULL JOIN")
+        on = _resolved_on(statement, join, one, others, visible)
+        (tables if is_table else windows).append(Asked(one, join.kind.lower(), on))
     select = statement.select.copy()
     select.set("joins", [join for place, join in enumerate(select.args["joins"]) if place not in apart])
-    return replace(statement, select=select, inputs=tuple(others)), partners
+    return replace(statement, select=select, inputs=tuple(others)), tables, windows
 
 
 def _resolved_on(
@@ -85,16 +89,14 @@ def _resolved_on(
 
 
 def with_lookups(
-    statement: Statement, schemas: Schemas, partners: Sequence[Partner]
+    statement: Statement, schemas: Schemas, asked: Sequence[Asked]
 ) -> tuple[Statement, dict[str, pa.Schema]]:
     """The statement with a step of a stream in place of each table that it is joined with, row by row."""
     found = dict(schemas)
-    for partner in partners:
-        statement, found = _Fold(statement, found, partner.one, partner.kind.lower(), partner.conditions).made()
-    while (place := next((i for i, join in enumerate(statement.joins) if join.side == "LEFT"), None)) is not None:
+    for each in asked:
+        statement, found = _Fold(statement, found, *each).made()
+    while (place := _next_left(statement)) is not None:
         join, one = statement.joins[place], statement.inputs[place + 1]
-        if not _is_table(statement, one):
-            _refuse_join(statement, join, one)
         on = parts_of([join.args["on"]]) if join.args.get("on") else []
         needed = _table_of(statement, one, on)
         fold = _Fold(statement, found, one, LEFT, on) if needed is None else _inner(statement, found, needed)
@@ -103,6 +105,29 @@ def with_lookups(
         while (table := _next_table(statement)) is not None:
             statement, found = _inner(statement, found, table).made()
     return statement, found
+
+
+def _next_left(statement: Statement) -> int | None:
+    """The place of a LEFT JOIN with a table; raises if one keeps the rows of a table."""
+    for place, join in enumerate(statement.joins):
+        one, first = statement.inputs[place + 1], statement.inputs[0]
+        if join.side == "LEFT" and _is_table(statement, one):
+            return place
+        if _is_outer(join) and not any(each.window for each in statement.inputs) and statement.window is None:
+            refuse_join(
+                statement, join.side, one, f"{join.side} JOIN is not supported with a table", _LEFT.format(first.alias)
+            )
+        if join.side == "LEFT" and _is_table(statement, first):
+            refuse_join(
+                statement,
+                "LEFT",
+                one,
+                f"LEFT JOIN keeps the rows on its left, where {first.alias!r} is a table",
+                f"Put the stream first: FROM {one.name} [WINDOW …] LEFT JOIN {first.name} ON ….",
+            )
+        if join.side == "RIGHT" and (_is_table(statement, first) or _is_table(statement, one)):
+            refuse_join(statement, "RIGHT", one, "RIGHT JOIN is not supported with a table", _LEFT.format(first.alias))
+    return None
 
 
 def _inner(statement: Statement, schemas: Schemas, table: Input) -> _Fold:
@@ -164,6 +189,16 @@ def _has_queries(statement: Statement, table: Input) -> bool:
     return sizes or any(table.alias in owners_of(tree) for tree in trees)
 
 
+def _nullable(statement: Statement) -> set[str]:
+    """The inputs whose columns are null in rows without a partner."""
+    pairs = zip(statement.joins, statement.inputs[1:], strict=True)
+    return {(statement.inputs[0] if join.side == "RIGHT" else one).alias for join, one in pairs if _is_outer(join)}
+
+
+def _is_outer(join: exp.Join) -> bool:
+    return join.side in ("LEFT", "RIGHT")
+
+
 def _has(schema: pa.Schema, name: str) -> bool:
     return any(column.lower() == name.lower() for column in schema.names)
 
@@ -179,26 +214,6 @@ def _key(condition: exp.Expr, mine: str, other: str | None = None) -> tuple[exp.
     first, last = sides
     is_key = first.table != mine and last.table == mine and other in (None, first.table)
     return (first, last) if is_key else None
-
-
-def _refuse_join(statement: Statement, join: exp.Join, one: Input) -> None:
-    words = tuple(word for word in (join.side, join.kind) if word)
-    place = texts.place_of_word(statement.text, words[:1], near=one.node)
-    left = statement.inputs[0]
-    if left is not one and left.window is None and statement.window is None:
-        texts.refuse(
-            statement.text,
-            f"{' '.join(words)} JOIN keeps the rows on its left, where {left.alias!r} is a table",
-            place,
-            f"Put the stream first: FROM {one.name} [WINDOW …] {' '.join(words)} JOIN {left.name} ON ….",
-        )
-    texts.refuse(
-        statement.text,
-        f"{' '.join(words)} JOIN of two streams is not supported",
-        place,
-        "Possible: a stream with a table, which has no window. To join windows of streams, write JOIN, or FULL JOIN … "
-        "USING.",
-    )
 
 
 class _Fold:
@@ -283,6 +298,10 @@ class _Fold:
             statement.refuse(f"{one.alias!r} can be joined with one stream, or without ORDER BY", one.node)
         if _is_table(statement, stream):
             statement.refuse(f"{one.alias!r} is joined with {first!r}, which is no stream", one.node)
+        if self._how != LEFT and first in _nullable(statement):
+            statement.refuse(
+                f"{first!r} may be without a row here, so only LEFT JOIN can join {one.alias!r} with it", one.node
+            )
         return stream
 
     def _wanted(self, used: list[exp.Expr]) -> list[str]:

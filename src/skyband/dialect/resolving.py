@@ -19,6 +19,7 @@ from skyband.dialect.columns import Item, check_name, qualified, renamed
 from skyband.dialect.levels import put_together
 from skyband.dialect.lookups import split, with_lookups
 from skyband.dialect.nodes import BOUNDS, WHOLE, StreamWindow
+from skyband.dialect.partners import with_partners
 from skyband.dialect.query_spec import LINES, Rows, View
 from skyband.dialect.reading import all_of, check_conditions, measured_column, row_text
 from skyband.dialect.semi_joins import SUBQUERY
@@ -37,7 +38,7 @@ def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[St
     ]
     visible = {one.alias: seen for one, seen, _ in found}
     statement = replace(statement, inputs=tuple(one for one, _, _ in found))
-    statement, partners = split(statement, visible)
+    statement, tables, hidden = split(statement, visible)
     visible = {one.alias: visible[one.alias] for one in statement.inputs}
     windows = [
         one.alias
@@ -48,7 +49,7 @@ def resolved(statement: Statement, schemas: Mapping[str, pa.Schema]) -> tuple[St
     if statement.function is not None:
         items = _with_bounds(items)
     made = told_apart(settle_bounds(put_together(replace(statement, select=select, items=items))), visible)
-    return with_lookups(made, {one.alias: whole for one, _, whole in found}, partners)
+    return with_partners(*with_lookups(made, {one.alias: whole for one, _, whole in found}, tables), hidden)
 
 
 def plain_rows(statement: Statement, schemas: Mapping[str, pa.Schema], *, by_place: bool = False) -> Rows:

@@ -17,6 +17,7 @@ KINDS: Final = (SEMI, ANTI)
 
 _READ: Final = ("expressions", "from_", "where", "kind", "hint")
 _POSSIBLE: Final = "Possible: WHERE EXISTS (SELECT 1 FROM people p WHERE p.id = t.person)."
+_ONE_INPUT: Final = "This subquery must read one input"
 _NOT_IN: Final = (
     "NOT IN (SELECT …) is never true once the table contains a null",
     "Write WHERE NOT EXISTS (SELECT 1 FROM people p WHERE p.id = t.person).",
@@ -69,8 +70,9 @@ def _join(text: str, asked: _Asked) -> exp.Join:
     body = asked.body.unnest()
     is_simple = isinstance(body, exp.Select) and all(name in _READ for name, value in body.args.items() if value)
     table = body.args["from_"].this if is_simple and body.args.get("from_") else None
-    if not isinstance(table, (exp.Table, exp.Subquery)) or isinstance(table, Stream):
-        texts.refuse(text, "This subquery must read one table, without a window", body, _POSSIBLE)
+    named = table.this if isinstance(table, Stream) else table
+    if not isinstance(named, (exp.Table, exp.Subquery)):
+        texts.refuse(text, _ONE_INPUT, body, _POSSIBLE)
     where = body.args.get("where")
     conditions = parts_of([where.this]) if where else []
     if asked.value is not None:
@@ -78,12 +80,12 @@ def _join(text: str, asked: _Asked) -> exp.Join:
             texts.refuse(text, "IN (SELECT …) takes a query of one column", body, _POSSIBLE)
         its = body.expressions[0].unalias()
         if isinstance(its, exp.Column) and not its.table:
-            its.set("table", exp.to_identifier(table.alias_or_name))
+            its.set("table", exp.to_identifier(named.alias_or_name))
         for column in asked.value.find_all(exp.Column):
             column.meta[OUTSIDE] = True
         conditions.append(exp.EQ(this=asked.value, expression=its))
     elif any(item.find(exp.AggFunc) for item in body.expressions):  # which is one row, whatever the table has
-        texts.refuse(text, "This subquery must read one table, without a window", body, _POSSIBLE)
+        texts.refuse(text, _ONE_INPUT, body, _POSSIBLE)
     on = exp.and_(*conditions, copy=False) if conditions else None
     join = exp.Join(this=table, side="LEFT", kind=asked.kind, on=on)
     join.meta[SUBQUERY] = True

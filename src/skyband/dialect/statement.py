@@ -97,6 +97,22 @@ class Input:
 
 
 @dataclass(frozen=True)
+class PartnerWindow:
+    """A window that the rows of another are joined with, and that leaves them what they are: see `partners`."""
+
+    alias: str
+    how: str  # "left": a row without a partner stays, with nulls; "semi", "anti": rows that have one, or none; "inner"
+    keys: tuple[tuple[exp.Column, exp.Column], ...]  # that are equal: a column of the other, and one of its own
+    own: tuple[exp.Expr, ...]  # what its rows have to meet before
+    hidden: Input | None = None  # the input, if the statement sees none of its columns
+
+    @property
+    def trees(self) -> list[exp.Expr]:
+        """All that ON says."""
+        return [*(column for key in self.keys for column in key), *self.own]
+
+
+@dataclass(frozen=True)
 class Statement:
     """What a text says. Once it is resolved, each column is written as input.column, by the input's own names."""
 
@@ -114,6 +130,7 @@ class Statement:
     items: tuple[Item, ...] = ()  # of the SELECT list, once it is resolved
     kept: tuple[exp.Expr, ...] = ()  # conditions on what is answered, as the queries around it ask for
     inner: Statement | None = None  # whose answers are its only input
+    partners: tuple[PartnerWindow, ...] = ()  # once it is resolved
     _taken: set[str] = field(default_factory=set, compare=False)
 
     @property
@@ -247,6 +264,16 @@ class Statement:
         """Does an answer have the columns of the SELECT list alone? If not, it begins with those of its own."""
         is_told = self.function is not None or self.is_about_tables
         return is_told or any(bound_in(item.tree) for item in self.items)
+
+    @property
+    def nullable(self) -> set[str]:
+        """The inputs whose columns are null in rows without a partner."""
+        return {partner.alias for partner in self.partners if partner.how == "left"}
+
+    @property
+    def read(self) -> tuple[Input, ...]:
+        """All inputs, with those of which only matters whether they have rows."""
+        return (*self.inputs, *(partner.hidden for partner in self.partners if partner.hidden is not None))
 
     @property
     def joins(self) -> list[exp.Join]:

@@ -50,6 +50,7 @@ class Aggregate:
     text: str
     argument: str | None  # without the names of inputs; None: COUNT(*)
     columns: tuple[Name, ...]  # that the argument reads
+    of: str = ""  # the input of COUNT(b.*)
 
 
 def read_aggregate(text: object, called: str | None = None) -> Aggregate:
@@ -77,7 +78,7 @@ def _read(text: str, called: str | None) -> Aggregate:
     if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
         if function != "COUNT":
             raise InvalidExpression(f"{text!r}: only COUNT takes *. Possible: {_POSSIBLE}.")
-        return Aggregate(function, text, None, ())
+        return Aggregate(function, text, None, (), inner.table if isinstance(inner, exp.Column) else "")
     if function == "COUNT" and isinstance(inner, (exp.Literal, exp.Boolean)):  # which no row is without
         return Aggregate(function, text, None, ())
     if isinstance(inner, exp.Distinct):

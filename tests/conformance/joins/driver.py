@@ -10,7 +10,17 @@ import numpy as np
 from conformance.feeding import Feeder
 from conformance.joins.strategies import Case, Row
 
-from skyband.problems.joins.operator import UNMATCHED, Answer, Batch, Cells, JoinOperator, KeptCells, Rows, Spec
+from skyband.problems.joins.operator import (
+    NO_PARTNER,
+    UNMATCHED,
+    Answer,
+    Batch,
+    Cells,
+    JoinOperator,
+    KeptCells,
+    Rows,
+    Spec,
+)
 
 Line = tuple[Any, ...]
 
@@ -33,7 +43,9 @@ class Driver(Feeder[Spec, Row, Line]):
 
     def _news(self, i: int, cells: list[int]) -> Cells | None:
         codes = self._codes[i]
+        least = NO_PARTNER if self.spec.inputs[i].is_partner else UNMATCHED  # which is told at once
         new = [cell for cell in range(max(cells, default=UNMATCHED) + 1) if cell not in codes]
+        new = new or [cell for cell in range(least + 1) if cell not in codes]
         codes |= {cell: len(codes) + n for n, cell in enumerate(new)}
         return Cells(*(column[new] for column in self._cells[i])) if new else None
 

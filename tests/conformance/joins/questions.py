@@ -18,6 +18,8 @@ STREAMED = {
     "ranked",
     "one stream, one group",
     "different values of one stream",
+    "left, added up",
+    "anti",
 }  # others stop and go on as they are streamed: tests/spark/test_joins.py
 
 
@@ -58,7 +60,45 @@ WITH_PEOPLE: dict[str, Any] = {
     "on": ["a.item = b.item", "a.who = p.id"],
     "group_by": "p.state",
 }
+LEFT: dict[str, Any] = {
+    "inputs": {**JOIN["inputs"], "b": sb.stream_input(sb.sliding("5 seconds", on="ts"), where="price > 70")},
+    "on": "a.item = b.item",
+    "every": "5 seconds",
+    "how": {"b": "left"},
+}
 OPTIONS: dict[str, dict[str, Any]] = {
+    "left, by the key": {
+        **LEFT,
+        "group_by": "a.item",
+        "aggregates": {
+            "n": "COUNT(*)",
+            "m": "COUNT(b.*)",
+            "total": "SUM(b.price)",
+            "filled": "SUM(COALESCE(b.who, -1))",
+        },
+    },
+    "left, added up": {
+        **LEFT,
+        "group_by": ["b.item", "a.who"],
+        "aggregates": {"n": "COUNT(*)", "m": "COUNT(b.who)", "total": "SUM(b.who)"},
+        "having": "n > 2",
+    },
+    "left, ranked, not added up": {
+        **LEFT,
+        "group_by": "b.who",
+        "aggregates": {"n": "COUNT(DISTINCT a.item)", "mean": "AVG(b.price)"},
+        "order_by": ["n", "mean"],
+        "k": 2,
+    },
+    "semi": {**LEFT, "group_by": "a.who", "aggregates": {"n": "COUNT(*)", "total": "SUM(a.who)"}, "how": {"b": "semi"}},
+    "anti": {**LEFT, "group_by": "a.item", "aggregates": {"n": "COUNT(*)"}, "how": {"b": "anti"}},
+    "anti, changes": {
+        **LEFT,
+        "every": None,
+        "group_by": "a.item",
+        "aggregates": {"n": "COUNT(*)", "mean": "AVG(a.price)"},
+        "how": {"b": "anti"},
+    },
     "spread by the key": {**JOIN, "every": "5 seconds"},
     "with a relation": {**WITH_PEOPLE, "every": "5 seconds"},
     "ranked": {**JOIN, "every": "5 seconds", "group_by": "a.item", "order_by": "n", "k": 2},
@@ -136,6 +176,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+def _dropped(options: dict[str, Any]) -> int:
+    """How many rows of b Spark drops before it counts them."""
+    where = getattr(options["inputs"].get("b"), "where", None)
+    if where is None:
+        return 0
+    least = float(where.removeprefix("price > "))
+    return sum(price <= least for price in DATA["b"]["price"].to_pylist())
+
+
 def asked(name: str, options: dict[str, Any]) -> Asked:
     return Asked(
         sb.join_aggregate,
@@ -145,7 +194,7 @@ def asked(name: str, options: dict[str, Any]) -> Asked:
         when_streamed={"lateness": "15 seconds"},  # two streams are not at the same time at the same moment
         tables=("p",),
         buckets=3,  # enough for rows to be spread
-        filtered=sum(price <= 5 for price in DATA["b"]["price"].to_pylist()) if "b" in options["inputs"] else 0,
+        filtered=_dropped(options),
         least=5,
         reference={"plan": "recompute"},
     )

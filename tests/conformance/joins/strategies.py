@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import struct
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +15,15 @@ from oracle import Advance
 from skyband.core.emit import CHANGES, WINDOWS
 from skyband.problems.joins.operator import (
     ALL,
+    ANTI,
     COUNT,
     DISTINCT,
+    INNER,
+    LEFT,
     MAX,
     MIN,
     NO_VALUE,
+    SEMI,
     SUM,
     UNMATCHED,
     Aggregate,
@@ -89,6 +95,9 @@ def specs(draw: st.DrawFn, *, linear: bool = False, external_clock: bool = False
         size = FOREVER if is_relation else size
         distincts = draw(st.sampled_from([0, 0, 1, 2]))
         inputs.append(Input(size, variables, draw(st.booleans()), floats, is_relation, scales, distincts))
+    if draw(st.booleans()):
+        inputs = draw(with_partners(inputs))
+    linear = linear or any(source.is_partner for source in inputs)
     functions = [COUNT, SUM, SUM, 2, *(() if linear else (MIN, MAX))]
     possible = [(i, a) for i, source in enumerate(inputs) for a in range(len(source.floats))]
     aggregates = [Aggregate(COUNT, ALL, ALL)]
@@ -107,6 +116,33 @@ def specs(draw: st.DrawFn, *, linear: bool = False, external_clock: bool = False
     return Spec(tuple(inputs), tuple(aggregates), every, emit, lateness, by_count)
 
 
+@st.composite
+def with_partners(draw: st.DrawFn, inputs: list[Input]) -> list[Input]:
+    """The same inputs; those whose join variables are all of one other stream may be joined by LEFT, SEMI and ANTI."""
+    found, kept = list(inputs), set[int]()
+    for i, source in enumerate(inputs):
+        lefts = [
+            j
+            for j, other in enumerate(found)
+            if j != i and not other.is_partner and not other.relation and {*source.variables} <= {*other.variables}
+        ]
+        if source.relation or i in kept or not lefts or not source.variables:
+            continue
+        how = draw(st.sampled_from([INNER, LEFT, LEFT, SEMI, ANTI]))
+        if how == INNER:
+            continue
+        kept.add(lefts[0])
+        if how == LEFT:
+            values = [(draw(st.booleans()), draw(st.sampled_from([0, 1, -7]))) for _ in source.floats]
+            bits = tuple(struct.unpack("<q", struct.pack("<d", v + 0.0))[0] if f else v
+                         for (_, v), f in zip(values, source.floats, strict=True))  # fmt: skip
+            valid = sum(is_there << a for a, (is_there, _) in enumerate(values))
+            found[i] = replace(source, how=how, absent=bits, absent_valid=valid)
+        else:
+            found[i] = replace(source, how=how, grouped=False, floats=(), scales=(), distincts=0)
+    return found
+
+
 def rising(rows: list[Row], sign: int) -> list[Row]:
     """The same with values that rise, or fall: none hides an earlier one, so a minimum has to remember all of them."""
     return [
@@ -121,12 +157,14 @@ def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24, external_clo
     spec = draw(specs(linear=linear, external_clock=outside))
     cells = []
     for source in spec.inputs:
-        n = draw(st.integers(1, 4))
+        n = draw(st.integers(1, 4)) + source.is_partner  # whose first cell is that of rows without values
         variables = draw(st.lists(st.lists(st.integers(0, 1), min_size=len(source.variables),
                                            max_size=len(source.variables)), min_size=n, max_size=n))  # fmt: skip
         parts = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)) if source.grouped else [0] * n
         values = draw(st.lists(st.integers(NO_VALUE, 2), min_size=n * source.distincts, max_size=n * source.distincts))
         told = (variables, len(source.variables)), (values, source.distincts)
+        if source.is_partner:
+            parts[0], values[: source.distincts] = 0, [NO_VALUE] * source.distincts
         by_variable, distinct = (np.array(codes, np.int32).reshape(n, width) for codes, width in told)
         cells.append(Cells(by_variable, np.array(parts, np.int32), distinct))
     rows: list[Row] = []
@@ -137,7 +175,7 @@ def cases(draw: st.DrawFn, *, linear: bool = False, most: int = 24, external_clo
         i = draw(st.integers(0, len(spec.inputs) - 1))
         source = spec.inputs[i]
         time += draw(step)
-        cell = draw(st.integers(UNMATCHED, len(cells[i].part) - 1))
+        cell = draw(st.integers(UNMATCHED, len(cells[i].part) - 1).filter(lambda c, s=source: c or not s.is_partner))
         arguments = tuple(draw(st.one_of(st.none(), fraction if f else WHOLE)) for f in source.floats)
         rows.append(Row(i, time, cell, arguments))
     rows = draw(st.sampled_from([rows, rows, rising(rows, 1), rising(rows, -1)]))

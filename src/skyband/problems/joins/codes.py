@@ -15,7 +15,7 @@ from skyband.core.encoding.value_types import as_values
 from skyband.core.operator import Codes, Ints
 from skyband.core.validation import Saved
 from skyband.problems.joins.columns import BoundInput, BoundJoin
-from skyband.problems.joins.operator import NO_VALUE, Cells, KeptCells
+from skyband.problems.joins.operator import NO_PARTNER, NO_VALUE, Cells, KeptCells
 
 
 class InputCodes:
@@ -32,7 +32,14 @@ class InputCodes:
         grouped = pa.schema([source.schema.field(name) for name in source.grouped])
         self._parts = GroupCodes(grouped) if source.grouped and not self._is_part else None
         self._values = {name: GroupCodes(pa.schema([source.schema.field(name)])) for name in source.distinct}
+        self._add_no_partner()
         self._told = 0  # how many cells the operator knows
+
+    def _add_no_partner(self) -> None:
+        """Give rows without values the first cell: their keys are null, and no other row of the input has such keys."""
+        if self._source.how != "inner" and self._cells is not None:
+            nulls = [pa.nulls(1, field.type) for field in self._schema]
+            assert self._cells.encode(pa.record_batch(nulls, names=self._schema.names)).tolist() == [NO_PARTNER]
 
     def __len__(self) -> int:
         return 1 if self._cells is None else len(self._cells)
@@ -44,8 +51,8 @@ class InputCodes:
         return self._cells.keys
 
     def matchable(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_] | None:
-        """Which rows have a value in every join column; None: all of them."""
-        nulls = [batch.column(name) for name in self._source.joined if batch.column(name).null_count]
+        """Which rows have a value in every join column that must have one; None: all of them."""
+        nulls = [batch.column(name) for name in self._source.matching if batch.column(name).null_count]
         if not nulls:
             return None
         found = pc.is_valid(nulls[0])

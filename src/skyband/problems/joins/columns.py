@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -12,11 +12,12 @@ import pyarrow as pa
 from skyband.core.encoding.output import free_name
 from skyband.core.encoding.schemas import is_key
 from skyband.core.encoding.value_types import common_key_type
+from skyband.dialect.reading import quoted
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.expressions import functions
 from skyband.expressions.aggregates import COUNT_DISTINCT, Aggregate, Argument, Name, bind_argument, bind_filter
 from skyband.expressions.scores import Condition
-from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
+from skyband.problems.joins.query import ANTI, INNER, LEFT, SEMI, JoinAggregate, Relation, StreamInput
 from skyband.windows import Ticks, Window, size_ticks
 
 LEAD: Final = frozenset({"window_end", "at", "change", "rank"})  # columns that the answer adds itself
@@ -37,6 +38,19 @@ class BoundInput:
     grouped: tuple[str, ...]  # its grouping columns
     arguments: tuple[Argument, ...]
     distinct: tuple[str, ...] = ()  # its columns that COUNT(DISTINCT x) counts
+    how: str = INNER  # how it is joined
+    matching: tuple[str, ...] = ()  # the join columns without which a row matches nothing and is not kept
+
+    @property
+    def absent(self) -> tuple[tuple[int, ...], int]:
+        """The arguments of a row without values, and a bit for each that has a value nevertheless."""
+        if self.how != LEFT:
+            return (0,) * len(self.arguments), 0
+        schema = pa.schema([field.with_nullable(True) for field in self.schema])
+        nulls = pa.RecordBatch.from_arrays([pa.nulls(1, field.type) for field in schema], schema=schema)
+        read = [argument.evaluate(nulls) for argument in self.arguments]
+        valid = sum(int(there[0]) << a for a, (_, there) in enumerate(read))
+        return tuple(int(numbers[0]) for numbers, _ in read), valid
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -100,12 +114,17 @@ def _bind(query: JoinAggregate, columns: tuple[tuple[str, pa.Schema], ...], _mea
         for name, aggregate in query.parsed_aggregates()
     )
     slide, time_type = _times(query, schemas)
+    matching = _matching(query, variables)
     inputs = tuple(
-        _bind_input(query, i, schemas[name], variables[i], groups, tuple(arguments[name]), tuple(distinct[name]))
+        replace(
+            _bind_input(query, i, schemas[name], variables[i], groups, tuple(arguments[name]), tuple(distinct[name])),
+            matching=matching[i],
+        )
         for i, name in enumerate(names)
     )
     for source in inputs:
         _check_keys(source)
+        _check_shown(source)
     shown = _group_names(groups, query)
     return BoundJoin(inputs, types, shown, aggregates, slide, time_type)
 
@@ -176,6 +195,26 @@ def _check_connected(query: JoinAggregate, variables: list[dict[int, str]]) -> N
         )
 
 
+def _matching(query: JoinAggregate, variables: list[dict[int, str]]) -> list[tuple[str, ...]]:
+    """For each input the join columns without which a row of it is not kept; raises if an input that is not joined by
+    an inner join has no input on its left."""
+    needed: list[set[str]] = [set() for _ in variables]
+    for i, name in enumerate(query.names):
+        how = query.how_of(name)
+        lefts = [j for j, other in enumerate(query.names) if query.how_of(other) == INNER and j != i]
+        if how == INNER:
+            needed[i] = {column for v, column in variables[i].items() if any(v in variables[j] for j in lefts)}
+            continue
+        needed[i] = set(variables[i].values())
+        streams = dict(query.streams)
+        if not any(query.names[j] in streams and variables[i].keys() <= variables[j].keys() for j in lefts):
+            raise InvalidQuery(
+                f"how={how!r} of {name!r}: all its join conditions must be with one other stream, which is joined by "
+                "an inner join."
+            )
+    return [tuple(c for c in mine.values() if c in wanted) for mine, wanted in zip(variables, needed, strict=True)]
+
+
 def _bind_aggregate(
     name: str,
     aggregate: Aggregate,
@@ -183,6 +222,12 @@ def _bind_aggregate(
     schemas: Mapping[str, pa.Schema],
     arguments: dict[str, list[Argument]],
 ) -> BoundAggregate:
+    if aggregate.argument is None and query.how_of(aggregate.of) == LEFT:
+        # COUNT(b.*) counts rows of b, so not those in place of them, whose key is null.
+        key = _variables(query, schemas)[0][query.names.index(aggregate.of)]
+        column = next(iter(key.values()))
+        there = f"CASE WHEN {quoted(column)} IS NOT NULL THEN 1 END"
+        aggregate = replace(aggregate, argument=there, columns=(Name(aggregate.of, column),))
     if aggregate.argument is None:
         return BoundAggregate(name, "COUNT", -1, -1, pa.int64())
     inputs = {_resolve(column, schemas, repr(aggregate.text))[0] for column in aggregate.columns}
@@ -277,7 +322,16 @@ def _bind_input(
         tuple(column for source, column in groups if source == i),
         arguments,
         distinct,
+        query.how_of(name),
     )
+
+
+def _check_shown(source: BoundInput) -> None:
+    if source.how in (SEMI, ANTI) and (source.grouped or source.arguments or source.distinct):
+        raise InvalidQuery(
+            f"{source.name!r} is joined by how={source.how!r}, so only whether it has rows matters: group_by and "
+            "aggregates cannot read its columns."
+        )
 
 
 def _check_keys(source: BoundInput) -> None:

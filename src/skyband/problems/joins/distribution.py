@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from skyband.core.emit import gives_changes, gives_windows
 from skyband.problems.joins.columns import BoundAggregate, BoundInput, BoundJoin
-from skyband.problems.joins.query import JoinAggregate
+from skyband.problems.joins.query import INNER, JoinAggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ def spread(query: JoinAggregate, bound: BoundJoin) -> Partitioning | None:
         return None
     streams = [source for source in bound.inputs if not source.is_relation]
     shared = [v for v in range(len(bound.variable_types)) if all(v in source.variables for source in streams)]
-    telling = [v for v in shared if any(_column(source, v) in source.grouped for source in bound.inputs)]
+    # The key of rows without values is null, whatever they are joined with.
+    telling = [v for v in shared if any(_column(each, v) in each.grouped for each in bound.inputs if each.how == INNER)]
     if telling:
         return Partitioning({source.name: (str(_column(source, telling[0])),) for source in streams}, adds_up=False)
     only = streams[0] if len(streams) == 1 else None

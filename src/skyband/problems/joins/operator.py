@@ -28,6 +28,11 @@ ALL = -1  # in place of an argument: COUNT(*)
 NO_VALUE = -1  # in place of the code of a value: it is null, and not counted
 UNMATCHED = -1  # in place of a cell: a row that matches nothing, but moves the clock
 BEFORE = -(2**62)  # before every time
+# What the rows on the left are joined with, of the rows of an input that have the same values of its join variables:
+# INNER, all; LEFT, all or, if there are none, a row without values; SEMI, such a row if there are any; ANTI, if none.
+INNER, LEFT, SEMI, ANTI = range(4)
+HOWS: Final = {"inner": INNER, "left": LEFT, "semi": SEMI, "anti": ANTI}
+NO_PARTNER = 0  # the cell of a row without values, in inputs that can have one: it is told before all others
 # How the values of an argument are combined when several rows are merged into one.
 ADDED, LOWEST, HIGHEST, LOWEST_FLOAT, HIGHEST_FLOAT = range(5)
 
@@ -43,6 +48,24 @@ class Input:
     relation: bool = False  # is it a relation, which is complete before the first row of a stream?
     scales: tuple[int, ...] = ()  # the digits behind the point of each argument's int64; empty: no argument has any
     distincts: int = 0  # the number of columns that COUNT(DISTINCT x) counts
+    how: int = INNER
+    absent: tuple[int, ...] = ()  # the arguments of a row without values, which may have some: COALESCE(x, 0)
+    absent_valid: int = 0  # bit a: argument a has a value there
+
+    @property
+    def is_partner(self) -> bool:
+        """Do rows on the left take the place of its own?"""
+        return self.how != INNER
+
+    @property
+    def is_needed(self) -> bool:
+        """Does a window without rows of it have no groups?"""
+        return self.how in (INNER, SEMI)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Does it only matter whether it has rows?"""
+        return self.how in (SEMI, ANTI)
 
     def scale(self, argument: int) -> int:
         return self.scales[argument] if self.scales else 0
@@ -79,6 +102,15 @@ class Spec:
     def counts_apart(self) -> bool:
         """Do several streams count their own arrivals? Then it is unknown which of two rows will leave first."""
         return self.by_count and sum(not source.relation for source in self.inputs) > 1
+
+    def left_of(self, source: int) -> int:
+        """The input whose rows a partner is joined with: it has all join variables of that one."""
+        wanted = set(self.inputs[source].variables)
+        return next(i for i, each in enumerate(self.inputs) if not each.is_partner and wanted.issubset(each.variables))
+
+    @property
+    def partners(self) -> tuple[int, ...]:
+        return tuple(i for i, source in enumerate(self.inputs) if source.is_partner)
 
     @property
     def grouped_inputs(self) -> tuple[int, ...]:

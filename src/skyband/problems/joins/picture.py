@@ -21,7 +21,7 @@ from skyband.core.session import Session
 from skyband.errors import SkybandError
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import BoundInput
-from skyband.problems.joins.query import JoinAggregate, StreamInput
+from skyband.problems.joins.query import ANTI, INNER, LEFT, JoinAggregate, StreamInput
 from skyband.windows import Window
 
 _MOST_TRACKS: Final = 10  # groups that have a track of their own
@@ -131,7 +131,7 @@ class JoinsPicture(Picture):
             live = self._live(i)
             mine = [at for at, known in enumerate(live.known) if _fits(known, key)]
             facts.append([f"rows of {source.name}", f"{len(mine):,} of {len(live.known):,} in {self._said(i)}"])
-            empty += [] if mine else [source.name]
+            empty += [] if mine or source.how in (LEFT, ANTI) else [source.name]
             for at in mine[::-1][:_MOST_ROWS]:
                 values = live.rows.slice(at, 1).to_pylist()[0]
                 better.append(found("", None, {"input": source.name} | values))
@@ -206,7 +206,7 @@ class JoinsPicture(Picture):
         if of == i:
             return column
         theirs, mine = self._bound.inputs[of], self._bound.inputs[i]
-        if column not in theirs.joined:
+        if column not in theirs.joined or theirs.how != INNER:  # which is null where the row has no partner
             return None
         variable = theirs.variables[theirs.joined.index(column)]
         return mine.joined[mine.variables.index(variable)] if variable in mine.variables else None

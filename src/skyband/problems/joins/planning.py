@@ -20,7 +20,7 @@ from skyband.errors import InvalidQuery
 from skyband.problems.joins.algorithms.plans import EARLY, LATE, MULTIPLY
 from skyband.problems.joins.columns import BoundJoin
 from skyband.problems.joins.costs import Statistics, assumed, expected_ns, worth_considering
-from skyband.problems.joins.operator import FUNCTIONS, Aggregate, Input, JoinAlgorithm, JoinOperator, Plan, Spec
+from skyband.problems.joins.operator import FUNCTIONS, HOWS, Aggregate, Input, JoinAlgorithm, JoinOperator, Plan, Spec
 from skyband.problems.joins.query import JoinAggregate, Relation
 from skyband.windows import FOREVER
 
@@ -38,6 +38,8 @@ def specify(query: JoinAggregate, bound: BoundJoin, *, external_clock: bool = Fa
             each.is_relation,
             each.scales,
             len(each.distinct),
+            HOWS[each.how],
+            *each.absent,
         )
         for each in bound.inputs
     )

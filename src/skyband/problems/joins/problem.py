@@ -24,7 +24,7 @@ from skyband.problems.joins import embedded, planning, sql, sql_over, sql_rows
 from skyband.problems.joins.codec import JoinsCodec
 from skyband.problems.joins.columns import bind
 from skyband.problems.joins.distribution import shows_without_rows, spread
-from skyband.problems.joins.query import JoinAggregate, StreamInput
+from skyband.problems.joins.query import ANTI, INNER, LEFT, SEMI, JoinAggregate, StreamInput
 from skyband.problems.joins.session import JoinSession
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Joins(Problem[JoinAggregate]):
 
     name = "joins"
     takes_part_of_answer = True
+    takes_partners = True
     query = JoinAggregate
     session = JoinSession
     chooses = "plan"
@@ -59,6 +60,9 @@ class Joins(Problem[JoinAggregate]):
                 # With several streams, a row's panes depend on when rows of other streams come.
                 apart = window.by_count and len(query.streams) > 1
                 what = f"a stream, {window if apart else in_panes(window)}"
+                how = query.how_of(name)
+                what += "" if how == INNER else f", joined by {how.upper()} JOIN: {_HOW[how]}"
+                what += f", where {given.where}" if how != INNER and given.where else ""
             steps.append(Step(name, what))
         return (*steps, Step("join", " AND ".join(query.on).replace("`", ""))) if query.on else tuple(steps)
 
@@ -133,13 +137,20 @@ class Joins(Problem[JoinAggregate]):
         return join.projection(join.tagged[query.streams[0][0]])
 
     def matches(self, statement: Statement) -> bool:
-        return statement.is_grouped or sql_rows.matches(statement)
+        return statement.is_grouped or bool(statement.partners) or sql_rows.matches(statement)
 
     def ask(self, statement: Statement, schemas: Mapping[str, pa.Schema]) -> QuerySpec:
         if statement.over:
             return sql_over.ask(statement, schemas)
-        is_of_rows = not statement.is_grouped or sql_rows.compares_inputs(statement)
+        is_of_rows = not statement.is_grouped or sql_rows.needs_rows(statement)
         return (sql_rows if is_of_rows else sql).ask(statement, schemas)
+
+
+_HOW: Final = {
+    LEFT: "for each key, its rows or a row of nulls",
+    SEMI: "for each key, whether it has rows",
+    ANTI: "for each key, whether it has none",
+}
 
 
 def _why_not(query: JoinAggregate) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ONE_INPUT = "rows"  # the name of a single input if the user gives none
 MOST_INPUTS = 8
 MOST_AGGREGATES = 60
+INNER, LEFT, SEMI, ANTI = HOWS = ("inner", "left", "semi", "anti")  # how an input is joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,21 @@ def _texts(option: str) -> Callable[[object], tuple[str, ...]]:
         return found
 
     return check_texts
+
+
+def _check_how(how: Any, inputs: tuple[tuple[str, StreamInput | Relation], ...]) -> tuple[tuple[str, str], ...]:
+    how, kinds = query.by_name(how), dict(inputs)
+    possible = "how= says, by name, how an input is joined: 'inner', 'left', 'semi' or 'anti'"
+    if not isinstance(how, Mapping):
+        raise InvalidQuery(f"{possible}; got {how!r}.")
+    for name, kind in how.items():
+        if name not in kinds:
+            raise InvalidQuery(f"how= names no input: {name!r}. Inputs: {', '.join(kinds)}.")
+        if kind not in HOWS:
+            raise InvalidQuery(f"{possible}; got {kind!r} for {name!r}.")
+        if kind != INNER and isinstance(kinds[name], Relation):
+            raise InvalidQuery(f"{name!r} is a relation, which cannot be joined by how={kind!r}: only streams can.")
+    return tuple((name, kind) for name, kind in how.items() if kind != INNER)
 
 
 def _text(option: str) -> Callable[[object], str | None]:
@@ -290,6 +306,15 @@ class JoinAggregate(Query):
     )
     emit: Emits = query.emit_option("the groups", "the groups that appear, change or disappear", check=_check_emit)
     lateness: Length = query.lateness_option()
+    how: Converted[Mapping[str, str], tuple[tuple[str, str], ...]] = option(
+        _check_how,
+        "How an input is joined, by its name: 'left' keeps the rows on its left that have no partner, with nulls; "
+        "'semi' keeps those that have a partner, once; 'anti' keeps those that have none. The others are joined by an "
+        "inner join.",
+        default=(),
+        sql="a LEFT JOIN b",
+        newer=True,
+    )
     plan: str | None = option(
         _text("plan"),
         'The plan to run, for experiments: "late", "early:a,b", "multiply" or "recompute". None: the planner chooses.',
@@ -307,6 +332,11 @@ class JoinAggregate(Query):
         for _, aggregate in self.aggregates:
             for name in read_aggregate(aggregate).columns:
                 self._check_input(name, repr(aggregate))
+            if self.how and read_aggregate(aggregate).function in ("MIN", "MAX"):
+                raise InvalidQuery(
+                    f"{aggregate!r}: beside how=, aggregates are COUNT, SUM and AVG, because a row that leaves has to "
+                    "be subtracted. In SQL, MIN and MAX work, too."
+                )
 
     def _check_input(self, name: Name, what: str) -> None:
         if name.input and name.input not in self.names:
@@ -321,6 +351,9 @@ class JoinAggregate(Query):
     @property
     def streams(self) -> tuple[tuple[str, StreamInput], ...]:
         return tuple((name, given) for name, given in self.inputs if isinstance(given, StreamInput))
+
+    def how_of(self, name: str) -> str:
+        return dict(self.how).get(name, INNER)
 
     @property
     def window(self) -> Window:

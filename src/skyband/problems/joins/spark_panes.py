@@ -162,7 +162,7 @@ def _valid(source: BoundInput) -> Column:
     for number, each in enumerate(source.arguments):
         there = sf.expr(str(each.spark_sql)).isNotNull()
         valid = valid.bitwiseOR(sf.when(there, sf.lit(1 << number).cast("long")).otherwise(sf.lit(0)))
-    for column in source.joined:
+    for column in source.matching:
         valid = sf.when(quoted(column).isNull(), sf.lit(UNMATCHED).cast("long")).otherwise(valid)
     return valid
 

@@ -81,6 +81,7 @@ def _groups_of(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Sc
             k=ranking.k or None,
             emit=statement.emit,  # type: ignore[arg-type]
             lateness=lateness,
+            how=how_of(statement),
         )
     )
     rows = rows_of(statement, query, schemas, filters)
@@ -176,7 +177,7 @@ def rows_of(
 ) -> dict[str, Rows]:
     """The rows of each input that enter its window: those that meet the conditions."""
     rows = {}
-    for one in statement.inputs:
+    for one in statement.read:
         check_conditions(statement, filters[one.alias], schemas[one.alias])
         rows[one.alias] = one.rows(all_of(filters[one.alias]), _needed_of(statement, query, one.alias, schemas))
     return rows
@@ -192,6 +193,7 @@ def _needed_of(statement: Statement, query: JoinAggregate, alias: str, schemas: 
     """The columns of an input that the query reads; all of them if it only counts rows."""
     parts = [part for name in ("group", "having", "order", "qualify") if (part := statement.take(name))]
     trees = [*(item.tree for item in statement.items), *parts, *statement.conditions, *statement.kept]
+    trees += [tree for partner in statement.partners for tree in partner.trees]
     given = dict(query.inputs)[alias]
     window = given.window if isinstance(given, StreamInput) else None
     return columns_read(trees, alias, schemas[alias], window) or tuple(schemas[alias].names)
@@ -252,7 +254,7 @@ class Aggregates:
 
     def _text(self, aggregate: exp.Expr) -> str:
         """An aggregate as text for the query: with the inputs of its columns, if there are several inputs."""
-        several = len(self._statement.inputs) > 1
+        several = len(self._statement.read) > 1
 
         def write(node: exp.Expr) -> exp.Expr:
             if not isinstance(node, exp.Column):
@@ -293,26 +295,39 @@ def _ordered(statement: Statement, key: Key, aggregates: Aggregates) -> str:
 
 
 def conditions_of(statement: Statement) -> tuple[dict[str, list[exp.Expr]], list[str], list[exp.Expr]]:
-    """Split the conditions: those on one input by its alias, join conditions, and others on several inputs."""
-    filters: dict[str, list[exp.Expr]] = {one.alias: [] for one in statement.inputs}
+    """Split the conditions: those on one input by its alias, join conditions, and others, on rows of the join."""
+    filters: dict[str, list[exp.Expr]] = {one.alias: [] for one in statement.read}
     for join, one in zip(statement.joins, statement.inputs[1:], strict=True):
         if join.side:
             statement.refuse(f"{join.side} JOIN is not supported with GROUP BY", one.node)
     on, of_several = [], []
     joined: list[set[str]] = []
+    kept = next(one.alias for one in statement.inputs if one.alias not in statement.nullable)
     for condition in statement.conditions:
         statement.check_rows(condition)
         owners = owners_of(condition)
-        if len(owners) < 2:  # without any column, it holds for all rows or for none
-            filters[owners.pop() if owners else statement.inputs[0].alias].append(condition)
+        if len(owners) < 2 and not owners & statement.nullable:  # without columns, it holds for all rows or for none
+            filters[owners.pop() if owners else kept].append(condition)
             continue
-        if not sets_equal(condition):
+        if owners & statement.nullable or not sets_equal(condition):
             of_several.append(condition)
             continue
-        on.append(" = ".join(f"{side.table}.{quoted(side.name)}" for side in condition.find_all(exp.Column)))
+        on.append(_equal(condition.find_all(exp.Column)))
         joined.append(owners)
+    for partner in statement.partners:
+        on += [each for key in partner.keys if (each := _equal(key)) not in on]
+        joined += [{column.table for column in key} for key in partner.keys]
     _check_joined(statement, joined)
     return filters, on, of_several
+
+
+def _equal(columns: Iterable[exp.Column]) -> str:
+    return " = ".join(f"{side.table}.{quoted(side.name)}" for side in columns)
+
+
+def how_of(statement: Statement) -> dict[str, str]:
+    """How windows are joined that are not joined by inner joins."""
+    return {partner.alias: partner.how for partner in statement.partners}
 
 
 def sets_equal(condition: exp.Expr) -> bool:
@@ -339,12 +354,14 @@ def _check_joined(statement: Statement, joined: list[set[str]]) -> None:
 def inputs_of(statement: Statement, schemas: Schemas) -> tuple[dict[str, Any], str | int | None]:
     inputs: dict[str, Any] = {}
     waits: list[str | int] = []
-    for one in statement.inputs:
+    # What ON says of a partner drops no row from its window, where windows may count rows.
+    own = {partner.alias: [*partner.own] for partner in statement.partners}
+    for one in statement.read:
         if one.window is None and statement.window is None:
             inputs[one.alias] = Relation()
             continue
         window, lateness = window_of(statement, one, schemas[one.alias])
-        inputs[one.alias] = StreamInput(window)
+        inputs[one.alias] = StreamInput(window, all_of(own.get(one.alias, [])))
         waits += [] if lateness is None else [lateness]
     if not any(isinstance(one, StreamInput) for one in inputs.values()):
         statement.refuse(
@@ -360,7 +377,7 @@ def inputs_of(statement: Statement, schemas: Schemas) -> tuple[dict[str, Any], s
 
 def _check_arrivals(statement: Statement, inputs: Mapping[str, Any]) -> None:
     """Refuse windows of several streams that count rows, if no column orders these rows."""
-    streams = [one for one in statement.inputs if isinstance(inputs[one.alias], StreamInput)]
+    streams = [one for one in statement.read if isinstance(inputs[one.alias], StreamInput)]
     for one in streams:
         window = inputs[one.alias].window
         if len(streams) > 1 and window.by_count and window.order is None:

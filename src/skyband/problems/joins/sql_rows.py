@@ -30,6 +30,8 @@ from skyband.problems.joins.sql import (
     Aggregates,
     bounds_of,
     conditions_of,
+    counted,
+    how_of,
     inputs_of,
     output_of,
     rows_of,
@@ -54,9 +56,24 @@ def matches(statement: Statement) -> bool:
     return any(isinstance(each, exp.EQ) and len(owners_of(each)) == 2 for each in statement.conditions)
 
 
-def compares_inputs(statement: Statement) -> bool:
-    """Has the statement a condition on columns of several inputs that is no join condition?"""
-    return any(len(owners_of(each)) > 1 and not sets_equal(each) for each in statement.conditions)
+def needs_rows(statement: Statement) -> bool:
+    """Must groups be made of the rows of the join, because something is asked of these that is no join condition?"""
+    several = [each for each in statement.conditions if len(owners_of(each)) > 1 and not sets_equal(each)]
+    return bool(several) or _reads_nulls(statement)
+
+
+def _reads_nulls(statement: Statement) -> bool:
+    """Is something asked of rows without a partner that only they can tell? Aggregates know what is null there."""
+    if all(partner.how == "inner" for partner in statement.partners):
+        return False
+    group, having = statement.select.args.get("group"), statement.select.args.get("having")
+    trees = [*(item.tree for item in statement.items), *statement.kept, *([having] if having else [])]
+    trees += [part for name in RANKING if (part := statement.select.args.get(name))]
+    if any(tree.find(exp.Min, exp.Max) for tree in trees):
+        return True  # no smallest value can be subtracted when its row gets a partner
+    computed = [*(group.expressions if group is not None else ()), *counted(statement)]
+    keys = [tree for tree in computed if not isinstance(tree.unnest(), exp.Column)]
+    return any(owners_of(tree) & statement.nullable for tree in [*keys, *statement.conditions])
 
 
 def _is_asked(statement: Statement, clauses: tuple[str, ...]) -> bool:
@@ -91,13 +108,14 @@ def rows(statement: Statement, schemas: Schemas) -> tuple[QuerySpec, pa.Schema]:
             on=on,
             group_by=[f"{column.table}.{quoted(column.name)}" for column in groups.groups],
             having=" AND ".join(f"({row_text(each)})" for each in having) or None,
+            how=how_of(statement),
             emit=statement.emit,  # type: ignore[arg-type]
             lateness=lateness,
         )
     )
     if not gives_windows(query.emit):
         statement.refuse(
-            f"Skyband emits all rows {'of a join' if len(statement.inputs) > 1 else 'beside an aggregate'} when a "
+            f"Skyband emits all rows {'of a join' if len(statement.read) > 1 else 'beside an aggregate'} when a "
             "window closes",
             statement.inputs[-1].node if statement.emit is None else "EMIT",
             "Say how often: [WINDOW 1 HOUR EVERY 1 MINUTE]." if statement.emit is None else "Leave EMIT out.",
@@ -157,6 +175,7 @@ def asked_of_rows(statement: Statement, schemas: Schemas) -> QuerySpec:
         select.set(name, value)
     outer = replace(
         statement,
+        partners=(),
         select=cast(exp.Select, rewritten(select, put)),
         items=tuple(replace(item, tree=rewritten(item.tree, put)) for item in statement.items),
         kept=tuple(rewritten(condition, put) for condition in statement.kept),

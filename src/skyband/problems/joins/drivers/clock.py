@@ -122,15 +122,18 @@ class JoinClock(LiveRows):
         return runs(start, last, self._spec.every)
 
     def _shown(self, coming: list[Coming], target: int) -> Ints:
-        """The ends, up to `target`, of windows in which every input has rows. Only these can have groups."""
+        """The ends, up to `target`, of windows in which every input that must have rows has some. Only these can have
+        groups."""
         found = np.array([BEFORE]), np.array([target])
         for source, rows in enumerate(coming):
-            found = in_both(found, self._runs(source, rows))
+            if self._spec.inputs[source].is_needed:
+                found = in_both(found, self._runs(source, rows))
         pieces = [np.arange(a, b + 1, self._spec.every) for a, b in zip(*found, strict=True)]
         return np.concatenate([np.zeros(0, np.int64), *pieces])
 
     def next_close(self) -> int | None:
-        """The end of the earliest window in which every input has rows; with changes, where a row comes or leaves."""
+        """The end of the earliest window in which every input has rows that must have some; with changes, where a row
+        comes or leaves."""
         if not self._spec.waits:
             return None
         if takes_back(self._spec.emit):
@@ -139,7 +142,8 @@ class JoinClock(LiveRows):
             return min((end for end in ends if end < LATEST), default=None)
         found = np.array([BEFORE]), np.array([LATEST])
         for source, rows in enumerate(self._waiting):
-            found = in_both(found, self._runs(source, rows))
+            if self._spec.inputs[source].is_needed:
+                found = in_both(found, self._runs(source, rows))
         return int(found[0][0]) if len(found[0]) else None
 
     # -- with each arrival -----------------------------------------------------------------------------------------

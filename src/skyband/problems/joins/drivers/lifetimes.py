@@ -158,6 +158,11 @@ class NumberPool:
         self.limit += n - again
         return taken
 
+    def fresh(self, n: int) -> Ints:
+        """Numbers that were never given before: none of them has been taken back just now."""
+        self.limit += n
+        return np.arange(self.limit - n, self.limit)
+
     def give(self, numbers: Ints) -> None:
         if len(numbers):
             self._free = np.concatenate([self._free, numbers])

@@ -27,7 +27,7 @@ from skyband.problems.joins.algorithms.plans.arrays import (
 from skyband.problems.joins.algorithms.plans.config import Config, Term, moved
 from skyband.problems.joins.algorithms.plans.graph import Graph
 from skyband.problems.joins.drivers.lifetimes import NumberPool
-from skyband.problems.joins.operator import Cells, Spec
+from skyband.problems.joins.operator import NO_PARTNER, Cells, Spec
 
 
 class Keys:
@@ -77,16 +77,19 @@ class EntryTable:
 
     def _new_entries(self, source: int, cells: Ints) -> Ints:
         """Make an entry for each of these cells."""
-        entries = self._numbers.take(len(cells))
+        return self._new_entries_of(source, Cells(*(column[cells] for column in self._known[source])))
+
+    def _new_entries_of(self, source: int, cells: Cells) -> Ints:
+        entries = self._numbers.take(len(cells.part))
         if self._numbers.limit > len(self.rows):
             self.rows = longer(self.rows, max(self._numbers.limit, 2 * len(self.rows)))
-        variables = self._known[source].variables[cells].astype(np.int64)
+        variables = cells.variables.astype(np.int64)
         own, numbers = self._spec.inputs[source].variables, self._config.numbers
         self.rows[entries] = 0
         self.rows[entries, SOURCE] = source
-        self.rows[entries, PART] = self._known[source].part[cells]
+        self.rows[entries, PART] = cells.part
         at = int(numbers[ENTRY_DISTINCT])
-        self.rows[entries, at : at + self._spec.inputs[source].distincts] = self._known[source].distinct[cells]
+        self.rows[entries, at : at + self._spec.inputs[source].distincts] = cells.distinct
         for column, variable in enumerate(own):
             self.rows[entries, numbers[VARIABLES] + variable] = variables[:, column]
         for d, domain in enumerate(self._graph.domains):
@@ -124,6 +127,21 @@ class EntryTable:
             new = new[of_cell[new] == np.arange(len(new))]
             of_cell[new] = self._new_entries(source, new)
         return of_cell[cells]
+
+    def pass_over(self, cells: Ints, slots: Ints) -> Ints:
+        """New rows with these cells, in these slots, that are joined with nothing themselves."""
+        self._note_cells(cells, slots)
+        return np.zeros(len(slots), np.int64)
+
+    def seat_absent(self, source: int, variables: Codes) -> Ints:
+        """Make entries for rows without values, which have these join variables."""
+        cells = np.full(len(variables), NO_PARTNER)
+        return self._new_entries_of(
+            source, Cells(*(column[cells] for column in self._known[source]))._replace(variables=variables)
+        )
+
+    def unseat_absent(self, entries: Ints) -> None:
+        self._numbers.give(entries)
 
     def unseat(self, source: int, slots: Ints, entries: Ints) -> None:
         """Free the entries that have no rows, after the rows in these slots have left."""

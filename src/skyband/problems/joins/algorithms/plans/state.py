@@ -14,6 +14,7 @@ from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.arrays import BROKEN, LIVING, WRITTEN, longer, table
 from skyband.problems.joins.algorithms.plans.config import config_of, terms_of
 from skyband.problems.joins.algorithms.plans.entries import EntryTable
+from skyband.problems.joins.algorithms.plans.events import events_of
 from skyband.problems.joins.algorithms.plans.graph import Graph, graph_of
 from skyband.problems.joins.algorithms.plans.groups import GroupTable
 from skyband.problems.joins.algorithms.plans.kernels.matching import (
@@ -24,8 +25,9 @@ from skyband.problems.joins.algorithms.plans.kernels.matching import (
     MORE_RECORDS,
     MORE_TALLIES,
 )
-from skyband.problems.joins.algorithms.plans.kernels.running import line_up, run, write_rows
+from skyband.problems.joins.algorithms.plans.kernels.running import run, write_rows
 from skyband.problems.joins.algorithms.plans.kernels.stairs import new_stairs
+from skyband.problems.joins.algorithms.plans.partners import Absent, Partners, with_absent
 from skyband.problems.joins.drivers.arrivals import ArrivalClock
 from skyband.problems.joins.drivers.clock import JoinClock
 from skyband.problems.joins.drivers.lifetimes import Coming
@@ -69,6 +71,7 @@ class Joined(ShowsGroups):
         arguments = max(len(source.floats) for source in spec.inputs)
         self._slots = table(room, arrays.R_ARGUMENTS + arguments)  # [slot]: a live row, in no order
         self._entries = EntryTable(spec, self._graph, plan.early, self._config, room)
+        self._partners = tuple(Partners(spec, source) for source in spec.partners)
         self._entry_stairs = new_stairs(len(self._entries.rows) * self._config.of(arrays.STAIRS_WIDE), room)
         self._listed = np.zeros(1, np.int64)  # [0, LISTED): the entries that a moment changed
         self._groups = GroupTable(spec, self._config, self._counters, room, most_groups, forget_at)
@@ -150,6 +153,7 @@ class Joined(ShowsGroups):
             live = np.zeros(self._entries.cells(source), bool)
             live[self._entries.cell_of_slot[queue.slot]] = True
             live[self._clock.waiting[source].cell] = True
+            live[:1] |= self.spec.inputs[source].is_partner  # the cell NO_PARTNER
             found.append(live)
         return tuple(found)
 
@@ -221,6 +225,8 @@ class Joined(ShowsGroups):
 
     def _add_cells(self, source: int, cells: Cells) -> None:
         self._entries.add_cells(source, cells)
+        for partners in self._partners:
+            partners.add_cells(source, cells)
         grouped = self.spec.grouped_inputs
         if len(grouped) == 1 and grouped[0] == source and len(cells.part):
             self._groups.take_parts(cells.part)
@@ -231,8 +237,7 @@ class Joined(ShowsGroups):
         self._groups.forget()
         if moves is not None and len(moves.now):
             self._fit_numbers(moves)
-            self._seat(moves)
-            events, moments = _events(moves)
+            events, moments = events_of(self.spec, moves, self._seat(moves))
             counters = self._counters
             counters[[arrays.TURN, arrays.EVENT, arrays.STAGE, arrays.ITEM]] = 0
             counters[[arrays.FIRST_TURN, arrays.SILENT]] = self._turns, moves.silent
@@ -243,10 +248,7 @@ class Joined(ShowsGroups):
                 if status == MORE_RECORDS:
                     parts.append(self._take_records())
                 self._grow(status)
-            for source, slots in enumerate(moves.going):
-                self._weight[source] -= int(self._slots[slots, arrays.R_WEIGHT].sum())
-                if not self._alone:
-                    self._entries.unseat(source, slots, self._slots[slots, arrays.R_ENTRY])
+            self._unseat(moves)
         self._check_overflow()
         parts.append(self._take_records())
         records = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -263,28 +265,62 @@ class Joined(ShowsGroups):
             )
         )
 
-    def _seat(self, moves: Moves) -> None:
-        """Give each new row its slot and entry."""
-        limit = self._clock.slots.limit
-        if limit > len(self._slots):
-            self._slots = longer(self._slots, max(limit, 2 * len(self._slots)))
+    def _seat(self, moves: Moves) -> list[Absent]:
+        """Give each new row its slot and entry. Returns the rows without values, which have theirs."""
+        self._make_slots()
         for source, (rows, slots) in enumerate(zip(moves.coming, moves.slots, strict=True)):
             if len(slots):
-                place = self._entries.parts if self._alone else self._entries.seat
-                entry = place(source, rows.cell, slots)
+                entry = self._place(source, rows.cell, slots)
                 write_rows(self._slots, slots, entry, rows.valid, rows.last, rows.weight, rows.arguments)
+        absent = []
+        for partners in self._partners:
+            found = partners.take(moves, self._entries.cell_of_slot, self._clock.slots)
+            absent.append(found)
+            self._make_slots()
+            if len(found.new):
+                self._seat_absent(partners.source, found)
         entries = len(self._entries.rows)
         self._entry_stairs = self._entry_stairs.with_owners(entries * self._config.of(arrays.STAIRS_WIDE))
         if self.plan.multiply and entries >= len(self._listed):
             self._listed = np.zeros(entries + 1, np.int64)
+        return absent
+
+    def _make_slots(self) -> None:
+        limit = self._clock.slots.limit
+        if limit > len(self._slots):
+            self._slots = longer(self._slots, max(limit, 2 * len(self._slots)))
+
+    def _place(self, source: int, cells: Ints, slots: Ints) -> Ints:
+        """The entries, or groups, of new rows."""
+        if self._alone:
+            return self._entries.parts(source, cells, slots)
+        if self.spec.inputs[source].is_hidden:
+            return self._entries.pass_over(cells, slots)
+        return self._entries.seat(source, cells, slots)
+
+    def _seat_absent(self, source: int, absent: Absent) -> None:
+        given, n = self.spec.inputs[source], len(absent.new)
+        entry, one = self._entries.seat_absent(source, absent.variables), np.ones(n, np.int64)
+        arguments = np.tile(np.array(given.absent, np.int64), (n, 1))
+        # Whatever reads `last` is a minimum or maximum, and there is none of a join with partners.
+        write_rows(self._slots, absent.new, entry, given.absent_valid * one, BEFORE * one, one, arguments)
+
+    def _unseat(self, moves: Moves) -> None:
+        for source, slots in enumerate(moves.going):
+            self._weight[source] -= int(self._slots[slots, arrays.R_WEIGHT].sum())
+            if not self._alone and not self.spec.inputs[source].is_hidden:
+                self._entries.unseat(source, slots, self._slots[slots, arrays.R_ENTRY])
+        for partners in self._partners:
+            self._entries.unseat_absent(self._slots[partners.ended(), arrays.R_ENTRY])
 
     def _fit_numbers(self, moves: Moves) -> None:
         """Make limbs wide enough for every sum that these rows can lead to, so that no loop need check for overflow."""
         self._weight = [have + int(new.weight.sum()) for have, new in zip(self._weight, moves.coming, strict=True)]
         row_bits = sum(weight.bit_length() for weight in self._weight)
+        coming = [with_absent(given, rows) for given, rows in zip(self.spec.inputs, moves.coming, strict=True)]
         terms = tuple(
             term.fitting(rows.arguments[:, term.argument], rows.valid, row_bits)
-            for term, rows in ((term, moves.coming[term.input]) for term in self._terms)
+            for term, rows in ((term, coming[term.input]) for term in self._terms)
         )
         is_pair = len(self.spec.inputs) == 2 and self.spec.linear and all(term.limbs <= 1 for term in terms)
         is_pair = is_pair and all(self._graph.domains)  # then an entry found by its key agrees in all variables
@@ -347,19 +383,10 @@ class Joined(ShowsGroups):
         self._groups.check()
         for queue in self._clock.queues:
             assert (np.diff(queue.last) >= 0).all(), "rows go in order"
+        for partners in self._partners:
+            partners.check()
         if not self._alone:
-            live = [queue.slot for queue in self._clock.queues]
+            queues = zip(self._clock.queues, self.spec.inputs, strict=True)
+            live = [queue.slot for queue, source in queues if not source.is_hidden]
+            live += [partners.live for partners in self._partners]
             self._entries.check(live, self._slots[:, arrays.R_ENTRY], self._slots[:, arrays.R_WEIGHT])
-
-
-def _events(moves: Moves) -> tuple[Ints, Ints]:
-    """The events in order of moment, and the moments. In each moment rows leave first, so that fewer are joined in
-    vain."""
-    gone = [(*pair, -1) for pair in zip(moves.going, moves.goes, strict=True)]
-    come = [(*pair, 1) for pair in zip(moves.slots, moves.comes, strict=True)]
-    counts = sum(np.bincount(moment, minlength=len(moves.now)) for _, moment, _ in (*gone, *come))
-    end = np.cumsum(counts)
-    events, at = table(int(end[-1]), 2), end - counts
-    for slots, moment, sign in (*gone, *come):
-        line_up(events, at, slots, moment, sign)
-    return events, np.column_stack([end, moves.at, moves.now])

@@ -20,8 +20,12 @@ from skyband.problems.joins.operator import (
     AVG,
     COUNT,
     DISTINCT,
+    INNER,
+    LEFT,
     MIN,
+    NO_PARTNER,
     NO_VALUE,
+    SEMI,
     SUM,
     UNMATCHED,
     Answer,
@@ -61,6 +65,9 @@ class Joining(NamedTuple):
     part: int
     arguments: tuple[int | float | None, ...]
     distinct: tuple[int, ...]  # codes of values, or NO_VALUE
+
+    def agrees(self, bound: dict[int, int]) -> bool:
+        return all(bound.get(variable, value) == value for variable, value in self.variables.items())
 
 
 class Line(NamedTuple):
@@ -154,8 +161,10 @@ class Recompute(ShowsGroups):
         if not self._spec.waits:
             return None
         following = self._streams[0].end_after(self._streams[0].closed)
-        ends = sorted({max(held.first, following) for window in self._streams for held in window.rows})
-        return next((end for end in ends if self._groups(end)), None)
+        ends = {max(held.first, following) for window in self._streams for held in window.rows}
+        if self._spec.partners:  # where their rows leave, groups may come
+            ends |= {max(each.last_end(held) + each.every, following) for each in self._streams for held in each.rows}
+        return next((end for end in sorted(ends) if self._groups(end)), None)
 
     def _close(self, until: int) -> None:
         for end in closing(self._streams, until, lambda: bool(self._shown)):
@@ -180,13 +189,39 @@ class Recompute(ShowsGroups):
             [self._joining(i, row) for row in (window.live(end) if window.every else window.last(window.size))]
             for i, window in enumerate(self._windows)
         ]
-        groups: dict[tuple[int, ...], list[tuple[Joining, ...]]] = {}
-        for rows in _joined(live, {}):
+        groups: dict[tuple[int, ...], list[dict[int, Joining]]] = {}
+        inputs = sorted(range(len(live)), key=lambda i: self._spec.inputs[i].is_partner)
+        for rows in self._joined(inputs, live, {}):
             parts = tuple(rows[i].part for i in self._spec.grouped_inputs)
             groups.setdefault(parts, []).append(rows)
         return {parts: tuple(self._aggregates(rows)) for parts, rows in groups.items()}
 
-    def _aggregates(self, rows: list[tuple[Joining, ...]]) -> Iterator[int | float | None]:
+    def _joined(
+        self, inputs: list[int], live: list[list[Joining]], bound: dict[int, int]
+    ) -> Iterator[dict[int, Joining]]:
+        """Yield all combinations of rows, one of each input, that agree in every variable."""
+        if not inputs:
+            yield {}
+            return
+        source, *others = inputs
+        for row in self._partners_of(source, [row for row in live[source] if row.agrees(bound)]):
+            for rest in self._joined(others, live, {**bound, **row.variables}):
+                yield {source: row, **rest}
+
+    def _partners_of(self, source: int, agreeing: list[Joining]) -> list[Joining]:
+        """What the rows on the left are joined with, of these rows that agree with them."""
+        how = self._spec.inputs[source].how
+        if how == INNER or (how == LEFT and agreeing):
+            return agreeing
+        return [self._absent(source)] if bool(agreeing) == (how == SEMI) else []
+
+    def _absent(self, source: int) -> Joining:
+        """The row without values."""
+        given, cell = self._spec.inputs[source], self._cells[source][NO_PARTNER]
+        row = self._joining(source, Row(NO_PARTNER, given.absent, given.absent_valid))
+        return Joining({}, cell.part, row.arguments, cell.distinct)
+
+    def _aggregates(self, rows: list[dict[int, Joining]]) -> Iterator[int | float | None]:
         for aggregate in self._spec.aggregates:
             if aggregate.argument < 0:
                 yield len(rows)
@@ -288,8 +323,8 @@ class Recompute(ShowsGroups):
 
     def live_codes(self) -> tuple[npt.NDArray[np.bool_], ...]:
         return tuple(
-            np.array([cell in used for cell in range(len(cells))], bool)
-            for used, cells in zip(self._used(), self._cells, strict=True)
+            np.array([cell in used or (cell == NO_PARTNER and source.is_partner) for cell in range(len(cells))], bool)
+            for used, cells, source in zip(self._used(), self._cells, self._spec.inputs, strict=True)
         )
 
     def compact(self, kept: Sequence[KeptCells]) -> None:
@@ -332,17 +367,6 @@ class Recompute(ShowsGroups):
 def _told(cells: Cells) -> list[Cell]:
     columns = (column.tolist() for column in cells)
     return [Cell(tuple(v), p, tuple(d)) for v, p, d in zip(*columns, strict=True)]
-
-
-def _joined(live: list[list[Joining]], bound: dict[int, int]) -> Iterator[tuple[Joining, ...]]:
-    """Yield all combinations of rows, one of each input, that agree in every variable."""
-    if not live:
-        yield ()
-        return
-    for row in live[0]:
-        if all(bound.get(variable, value) == value for variable, value in row.variables.items()):
-            for rest in _joined(live[1:], {**bound, **row.variables}):
-                yield (row, *rest)
 
 
 def _arriving(batch: Batch) -> Iterator[tuple[int, int, Row | None]]:

@@ -124,13 +124,8 @@ class JoinsCodec(Codec[Batch, Answer]):
         read = self._reader.read(source, batch, time)
         return batch, Arrived({source: read}, None, read.unmatched)
 
-    def with_codes(self, numbers: Arrived) -> Arrived:
-        """Encode the cells of all rows; new cells get codes."""
-        rows = {i: self._reader.encode(i, each) if isinstance(each, Read) else each for i, each in numbers.rows.items()}
-        return numbers._replace(rows=rows)
-
     def encode(self, numbers: Arrived, batch: pa.RecordBatch, time: Ints, first: int) -> Batch:
-        rows: dict[int, Any] = dict(self.with_codes(numbers).rows)
+        rows = {i: self._reader.encode(i, each) if isinstance(each, Read) else each for i, each in numbers.rows.items()}
         for i, each in rows.items():
             source, n = self._bound.inputs[i], len(each.time)
             self._seen += n

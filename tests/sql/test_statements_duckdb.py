@@ -262,6 +262,9 @@ class Statements:
         number = self._number()
         some = self._of("SUM({})", "COUNT({})", "MIN({})", "MAX({})", "AVG({})", "COUNT(DISTINCT {})").format(number)
         having = self._of("", "", " HAVING n > 1", " HAVING COUNT(*) > 1", " HAVING a > 0", f" HAVING {some} < 5")
+        if self._chance.random() < 0.3:
+            some = self._extreme()
+            having = self._of("", "", " HAVING n > 1", " HAVING a IS NOT NULL", f" HAVING MIN(g) < {self._word()}")
         lists = f"{key} AS k, COUNT({self._of('*', '1')}) AS n, {some} AS a"
         grouped, bound = self._of(key, "k", "3"), self._bound(window)
         input_ = window.format(source)
@@ -285,6 +288,15 @@ class Statements:
             ours = f"SELECT * FROM ({ours}) WHERE {chosen}"
             theirs = f"SELECT * FROM ({theirs}) WHERE {chosen.replace('window_end', 'w')}"
         return Pair(front + ours, front + theirs)
+
+    def _extreme(self) -> str:
+        """The smallest or largest of what is no number."""
+        value = self._of(
+            *("g", "half", f"r.{NAME}", "UPPER(g)", f"g || {NAME}", "NOT half", "i > 1", "CAST(i AS VARCHAR)"),
+            *(f"COALESCE({NAME}, {self._word()})", "CASE WHEN half THEN g END", f"NULLIF(g, {self._word()})"),
+        )
+        filtered = self._of("", "", " FILTER (WHERE half)", " FILTER (WHERE i > 0)")
+        return self._of("MIN({})", "MAX({})", "MIN(DISTINCT {})", "MAX({})").format(self._cased(value)) + filtered
 
     def _aggregate(self) -> str:
         some = self._of("SUM({})", "COUNT({})", "MIN({})", "MAX({})", "AVG({})", "COUNT(DISTINCT {})", "COUNT(*)")
@@ -314,6 +326,14 @@ class Statements:
                 f"GROUP BY w, {key}{kept.format('(PARTITION BY w)')}",
             )
         some, shown = self._aggregate(), self._number()
+        if self._chance.random() < 0.2:
+            some = self._extreme()
+            kept = self._of("", f"QUALIFY {some} OVER {{}} IS NOT NULL", f"QUALIFY {self._word()} > MIN(g) OVER {{}}")
+            return Pair(
+                f"{front}SELECT window_end, id, {some} OVER {ours} AS a FROM {input_} {where}{kept.format(ours)}",
+                f"{front}SELECT w, id, {some} OVER {theirs} AS a FROM {windowed.format(source)} {where}"
+                f"{kept.format(theirs)}",
+            )
         listed = f"id, {self._of('', f'{shown} - ')}{some} OVER"
         kept = self._of(
             "", "", f"QUALIFY {shown} >= {some} OVER {{}}", f"QUALIFY {some} OVER {{}} IS NOT NULL AND i > 0"
@@ -336,6 +356,7 @@ class Statements:
         )
         input_, rows = window.format(source), windowed.format(source)
         bounds, some = self._of("window_start, window_end", "WINDOW_END, window_start"), self._aggregate()
+        some = self._of(some, some, some, self._extreme())
         way = self._of("group", "rank", "over")
         if way == "group":
             key = self._of("g", "half", "id % 2")

@@ -459,6 +459,12 @@ SELECT seq, MIN(venue) OVER (PARTITION BY symbol) AS first FROM trades [WINDOW 1
 
 SELECT a.auctionID, MAX(p.state) AS state, COUNT(*) AS n FROM auction a [WINDOW 1 HOUR EVERY 30 MINUTES], bid b [WINDOW 1 HOUR EVERY 30 MINUTES], person p WHERE a.auctionID = b.auctionID AND a.sellerID = p.personID GROUP BY a.auctionID
 
+-- Months and years move dates and timestamps; the last day of a month stays the last day of a shorter one.
+SELECT LAST_DAY(ts) AS month, COUNT(*) AS n, MAX(ts + INTERVAL 1 MONTH) AS due FROM trades [WINDOW 1 DAY EVERY 1 DAY] WHERE ts + INTERVAL 1 YEAR > '2000-01-31' GROUP BY LAST_DAY(ts)
+
+-- Strings and conditions, as Spark has them.
+SELECT LPAD(symbol, 5, '*') AS name, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 20 ON t] WHERE INSTR(symbol, 'A') > 0 OR symbol RLIKE '^E' GROUP BY LPAD(symbol, 5, '*') ORDER BY n DESC, name LIMIT 2
+
 -- The best groups, by an aggregate or an expression over aggregates.
 SELECT symbol, COUNT(*) AS n, SUM(price * volume) AS worth FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol ORDER BY worth DESC LIMIT 2
 

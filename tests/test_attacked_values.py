@@ -170,10 +170,10 @@ def test_so_they_do_on_spark(spark: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("MIN(b)", "'MIN.b.' takes numbers and times, but 'b' is bool. COUNT takes it"),
-        ("MAX(g)", "'MAX.g.' takes numbers and times, but 'g' is string"),
-        ("SUM(d)", "'SUM.d.' cannot add up date32.day.. MIN, MAX and COUNT accept it"),
-        ("MIN(UPPER(g))", "takes numbers and times, but 'UPPER.g.' is string"),
+        ("AVG(b)", "'AVG.b.' adds up numbers, but 'b' is bool. MIN, MAX and COUNT accept it"),
+        ("SUM(g)", "'SUM.g.' adds up numbers, but 'g' is string. MIN, MAX and COUNT accept it"),
+        ("SUM(d)", "'SUM.d.' adds up numbers, but 'd' is date32.day.. MIN, MAX and COUNT accept it"),
+        ("AVG(UPPER(g))", "adds up numbers, but 'UPPER.g.' is string"),
     ],
 )
 def test_an_aggregate_says_what_it_does_not_take(text: str, why: str) -> None:

@@ -448,6 +448,23 @@ SELECT venue, COUNT(DISTINCT UPPER(symbol)) AS n, COUNT(DISTINCT symbol) FILTER 
 
 SELECT COUNT(DISTINCT symbol) AS n, MIN(DISTINCT price) AS low FROM trades [WINDOW 20 ON t]
 
+-- MIN and MAX of strings, booleans, dates and times, of columns or expressions. COUNT_IF counts rows that meet a condition.
+SELECT venue, MIN(symbol) AS first, MAX(LOWER(symbol) || venue) AS last FROM trades [WINDOW 10 EVERY 5 ON t] GROUP BY venue
+
+SELECT symbol, MAX(price > 50) AS dear, MIN(ts) AS since, MAX(CAST(ts AS DATE)) AS day, COUNT_IF(volume > 5) AS large FROM trades [WINDOW 10 EVERY 5 ON t] GROUP BY symbol
+
+SELECT symbol, MAX(venue) FILTER (WHERE price > 20) AS v FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol HAVING MIN(venue) > '' ORDER BY v DESC, symbol LIMIT 2
+
+SELECT seq, MIN(venue) OVER (PARTITION BY symbol) AS first FROM trades [WINDOW 10 EVERY 10 ON t] QUALIFY venue = MIN(venue) OVER (PARTITION BY symbol)
+
+SELECT a.auctionID, MAX(p.state) AS state, COUNT(*) AS n FROM auction a [WINDOW 1 HOUR EVERY 30 MINUTES], bid b [WINDOW 1 HOUR EVERY 30 MINUTES], person p WHERE a.auctionID = b.auctionID AND a.sellerID = p.personID GROUP BY a.auctionID
+
+-- Months and years move dates and timestamps; the last day of a month stays the last day of a shorter one.
+SELECT LAST_DAY(ts) AS month, COUNT(*) AS n, MAX(ts + INTERVAL 1 MONTH) AS due FROM trades [WINDOW 1 DAY EVERY 1 DAY] WHERE ts + INTERVAL 1 YEAR > '2000-01-31' GROUP BY LAST_DAY(ts)
+
+-- Strings and conditions, as Spark has them.
+SELECT LPAD(symbol, 5, '*') AS name, COUNT(*) AS n FROM trades [WINDOW 20 EVERY 20 ON t] WHERE INSTR(symbol, 'A') > 0 OR symbol RLIKE '^E' GROUP BY LPAD(symbol, 5, '*') ORDER BY n DESC, name LIMIT 2
+
 -- The best groups, by an aggregate or an expression over aggregates.
 SELECT symbol, COUNT(*) AS n, SUM(price * volume) AS worth FROM trades [WINDOW 20 EVERY 5 ON t] GROUP BY symbol ORDER BY worth DESC LIMIT 2
 

@@ -207,6 +207,18 @@ MENDED = {
         "SELECT AVG(price) FROM (SELECT price FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE ON ts] ORDER BY price LIMIT 2 "
         "BY symbol)"
     ),
+    "Engines hash differently, so Skyband has no hashes. Compare the values themselves: GROUP BY symbol.": (
+        f"SELECT symbol, COUNT(*) AS n {T} {GROUPS}"
+    ),
+    "An answer follows from its rows alone, so that a restart gives it again. window_end is its time.": (
+        f"SELECT window_end, symbol {T} {TOP}"
+    ),
+    "Engines capitalize differently. Write UPPER(LEFT(s, 1)) || LOWER(SUBSTRING(s, 2)).": (
+        f"SELECT UPPER(LEFT(symbol, 1)) || LOWER(SUBSTRING(symbol, 2)) AS name {T} {TOP}"
+    ),
+    "CAST(x AS BIGINT) cuts off what is behind the point; ROUND(x, 2) rounds.": (
+        f"SELECT CAST(price AS BIGINT) AS p, ROUND(price, 2) AS q {T} {TOP}"
+    ),
     "Write WHERE rn <= 10 around it, or QUALIFY.": (
         f"SELECT * {T} QUALIFY ROW_NUMBER() OVER (ORDER BY price DESC) <= 10"
     ),

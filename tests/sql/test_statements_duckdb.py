@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+from datetime import date
 from typing import Any, NamedTuple
 
 import duckdb
@@ -51,6 +52,16 @@ WORDS = [
 ]
 
 
+DAYS = [
+    date(2024, 1, 31),
+    date(2024, 2, 29),
+    date(2023, 2, 28),
+    date(1969, 12, 31),
+    date(1900, 3, 31),
+    date(2023, 12, 30),
+]
+
+
 def trades(chance: random.Random, rows: int = 70) -> pa.Table:
     """Few values, so that scores tie; times that all differ, since what ties in both comes in an order of its own. Of
     some columns nothing is null, of some nearly everything."""
@@ -68,6 +79,7 @@ def trades(chance: random.Random, rows: int = 70) -> pa.Table:
             "Half": column([True, False], pa.bool_()),
             "i": column([-3, 0, 1, 2, 7], pa.int64()),
             "x": column([-1.5, 0.0, 0.25, 3.0, 8.5], pa.float64()),
+            "d": column(DAYS, pa.date32()),
         }
     )
 
@@ -124,16 +136,17 @@ class Statements:
         """What stands in front of SELECT, and in FROM: an input, or what WITH or FROM makes of it."""
         made = self._of(
             "SELECT * FROM trades",
-            f"SELECT id, t, g, half, {NAME}, 10 - x AS x, i FROM trades",
-            f"SELECT id, t, g, half, UPPER({NAME}) AS {NAME}, x, i * 2 + 1 AS i FROM trades WHERE i > 0 OR half",
+            f"SELECT id, t, g, half, {NAME}, 10 - x AS x, i, d FROM trades",
+            f"SELECT id, t, g, half, UPPER({NAME}) AS {NAME}, x, i * 2 + 1 AS i, LAST_DAY(d) AS d FROM trades "
+            "WHERE i > 0 OR half",
             "SELECT * EXCEPT (x), i + 0.5 AS x FROM trades",
-            f"SELECT id, t, g, half, {NAME}, x, i FROM trades WHERE half UNION ALL "
-            f"SELECT id + 100, 90 + t, {NAME}, NOT half, g, i, id % 3 FROM trades WHERE i > 0",
-            f"SELECT id, t, g, half, {NAME}, i AS x, i FROM trades WHERE id < 20 UNION ALL SELECT id, t, "
-            f"{self._word()}, TRUE, g, x, NULL FROM trades WHERE id > 40 UNION ALL SELECT id, t, g, half, "
-            f"{NAME}, x, i FROM (SELECT * FROM trades WHERE id = 30)",
-            f"SELECT id, t, CASE WHEN half THEN {self._word()} ELSE g END AS g, half, i AS x, id % 4 AS i, {NAME} FROM "
-            "trades",
+            f"SELECT id, t, g, half, {NAME}, x, i, d FROM trades WHERE half UNION ALL "
+            f"SELECT id + 100, 90 + t, {NAME}, NOT half, g, i, id % 3, d FROM trades WHERE i > 0",
+            f"SELECT id, t, g, half, {NAME}, i AS x, i, d FROM trades WHERE id < 20 UNION ALL SELECT id, t, "
+            f"{self._word()}, TRUE, g, x, NULL, d FROM trades WHERE id > 40 UNION ALL SELECT id, t, g, half, "
+            f"{NAME}, x, i, d FROM (SELECT * FROM trades WHERE id = 30)",
+            f"SELECT id, t, CASE WHEN half THEN {self._word()} ELSE g END AS g, half, i AS x, id % 4 AS i, {NAME}, d "
+            "FROM trades",
         )
         return self._chance.choice(
             [("", "trades"), (f"WITH c AS ({made}) ", "c"), ("", f"({made})"), self._twice(made)],
@@ -147,7 +160,15 @@ class Statements:
             self._of(
                 *("x", "i", "x + i", "r.x * 2 - i", "COALESCE(x, 1)", "ABS(i)", "CASE WHEN half THEN x ELSE i END"),
                 *("ROUND(x)", "LENGTH(g) + i", "GREATEST(x, i)", "CAST(half AS INT)", "FLOOR(x / 2)", "NULLIF(i, 1)"),
-                *("LENGTH(CAST(i AS VARCHAR))", "LEAST(LENGTH(g || g), x)"),
+                *("LENGTH(CAST(i AS VARCHAR))", "LEAST(LENGTH(g || g), x)", "MONTH(d)", "YEAR(LAST_DAY(d)) - i"),
+                *("DAY(CAST(d + INTERVAL 1 MONTH AS DATE))", "YEAR(CAST(d - INTERVAL 25 MONTHS AS DATE))"),
+                *(
+                    "INSTR(g, 'b') + i",
+                    "LENGTH(LPAD(g, 3, 'é'))",
+                    "DEGREES(i)",
+                    "ROUND(i * 7, -1)",
+                    "LENGTH(REPEAT(g, 2))",
+                ),
                 f"CASE WHEN g = {self._word()} THEN x ELSE i END",
                 f"LENGTH(REPLACE(g, {self._word()}, {text('')}))",
                 f"LENGTH(r.{NAME}) - i",
@@ -166,6 +187,9 @@ class Statements:
                 "CAST(i AS VARCHAR) LIKE '%2'",
                 "REPLACE(g, 'a', 'b') < 'c'",
             ),
+            *("d + INTERVAL 1 MONTH > '2024-02-28'", "d - INTERVAL 1 YEAR < DATE '2023-01-01' OR half"),
+            *("LAST_DAY(d) = d", "TRANSLATE(g, 'ab', 'ba') < 'b'", f"CONCAT_WS('-', g, {NAME}) > 'a-'"),
+            *("RPAD(g, 3, '*') LIKE '%*'", "LAST_DAY(CAST(d + INTERVAL 13 MONTHS AS DATE)) IS NOT NULL"),
             *("CONTAINS(g, 'a') OR half", "SUBSTRING(g, 1, 1) IN ('a', 'C')", "CAST(g = 'a' AS INT) + i > 1"),
             f"g = {self._word()} OR {NAME} = {text('')}",
             f"g NOT IN ({self._word()}, {self._word()})",
@@ -262,6 +286,9 @@ class Statements:
         number = self._number()
         some = self._of("SUM({})", "COUNT({})", "MIN({})", "MAX({})", "AVG({})", "COUNT(DISTINCT {})").format(number)
         having = self._of("", "", " HAVING n > 1", " HAVING COUNT(*) > 1", " HAVING a > 0", f" HAVING {some} < 5")
+        if self._chance.random() < 0.3:
+            some = self._extreme()
+            having = self._of("", "", " HAVING n > 1", " HAVING a IS NOT NULL", f" HAVING MIN(g) < {self._word()}")
         lists = f"{key} AS k, COUNT({self._of('*', '1')}) AS n, {some} AS a"
         grouped, bound = self._of(key, "k", "3"), self._bound(window)
         input_ = window.format(source)
@@ -285,6 +312,16 @@ class Statements:
             ours = f"SELECT * FROM ({ours}) WHERE {chosen}"
             theirs = f"SELECT * FROM ({theirs}) WHERE {chosen.replace('window_end', 'w')}"
         return Pair(front + ours, front + theirs)
+
+    def _extreme(self) -> str:
+        """The smallest or largest of what is no number."""
+        value = self._of(
+            *("g", "half", f"r.{NAME}", "UPPER(g)", f"g || {NAME}", "NOT half", "i > 1", "CAST(i AS VARCHAR)"),
+            *("d", "LAST_DAY(d)", "CAST(d + INTERVAL 1 MONTH AS DATE)", f"CONCAT_WS('', g, {NAME})", "LPAD(g, 2, 'a')"),
+            *(f"COALESCE({NAME}, {self._word()})", "CASE WHEN half THEN g END", f"NULLIF(g, {self._word()})"),
+        )
+        filtered = self._of("", "", " FILTER (WHERE half)", " FILTER (WHERE i > 0)")
+        return self._of("MIN({})", "MAX({})", "MIN(DISTINCT {})", "MAX({})").format(self._cased(value)) + filtered
 
     def _aggregate(self) -> str:
         some = self._of("SUM({})", "COUNT({})", "MIN({})", "MAX({})", "AVG({})", "COUNT(DISTINCT {})", "COUNT(*)")
@@ -314,6 +351,14 @@ class Statements:
                 f"GROUP BY w, {key}{kept.format('(PARTITION BY w)')}",
             )
         some, shown = self._aggregate(), self._number()
+        if self._chance.random() < 0.2:
+            some = self._extreme()
+            kept = self._of("", f"QUALIFY {some} OVER {{}} IS NOT NULL", f"QUALIFY {self._word()} > MIN(g) OVER {{}}")
+            return Pair(
+                f"{front}SELECT window_end, id, {some} OVER {ours} AS a FROM {input_} {where}{kept.format(ours)}",
+                f"{front}SELECT w, id, {some} OVER {theirs} AS a FROM {windowed.format(source)} {where}"
+                f"{kept.format(theirs)}",
+            )
         listed = f"id, {self._of('', f'{shown} - ')}{some} OVER"
         kept = self._of(
             "", "", f"QUALIFY {shown} >= {some} OVER {{}}", f"QUALIFY {some} OVER {{}} IS NOT NULL AND i > 0"
@@ -386,6 +431,7 @@ class Statements:
         )
         input_, rows = window.format(source), windowed.format(source)
         bounds, some = self._of("window_start, window_end", "WINDOW_END, window_start"), self._aggregate()
+        some = self._of(some, some, some, self._extreme())
         way = self._of("group", "rank", "over")
         if way == "group":
             key = self._of("g", "half", "id % 2")

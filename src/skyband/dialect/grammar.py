@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from skyband.core.emit import MODES
 from skyband.dialect.nodes import TABLE_FUNCTIONS, Continuous, Span, Stream, StreamWindow, TableFunction
-from skyband.expressions.grammar import DOUBLED_QUOTES, TIME_FUNCTIONS
+from skyband.expressions.grammar import CALLED, DOUBLED_QUOTES
 
 EMITS = [mode.upper() for mode in MODES]
 # To Spark these are names, wherever a value may stand. So is every other word there; those of SELECT itself, such as
@@ -54,7 +54,7 @@ class SkybandSql(Spark):
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {
             word: parse for word, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if word != "ANY"
         }
-        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, **TIME_FUNCTIONS}
+        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, **CALLED}
         _per: Sequence[exp.Expr | None] = ()  # what stands behind PARTITION BY in a table function
         _is_inside = False  # a statement: the one behind WITH has its ending read there
 

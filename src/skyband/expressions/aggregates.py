@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from skyband.core.encoding.decimals import FITTING_DIGITS, fit_in_64_bits, in_last_digits
 from skyband.errors import InvalidExpression, InvalidInput, InvalidQuery
 from skyband.expressions import scores as expressions
+from skyband.expressions.extremes import in_ticks, is_labelled, is_moment, ticks_in_spark
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -29,6 +30,19 @@ COUNT_DISTINCT: Final = "COUNT DISTINCT"
 _POSSIBLE: Final = (
     "COUNT(*), COUNT(x), SUM(x), AVG(x), MIN(x), MAX(x), where x is an expression over one input's columns; "
     "COUNT(DISTINCT x), where x is a column"
+)
+
+
+# What to write instead of other aggregates, by the names of sqlglot's nodes.
+_INSTEAD: Final = (
+    (("AnyValue",), "It may give any value of a group. MIN(x) gives one of them, the same one on every run"),
+    (
+        ("First", "FirstValue", "Last", "LastValue", "NthValue", "ArgMax", "ArgMin"),
+        "To see the first or last row of each group, write QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY y) = 1",
+    ),
+    (("LogicalAnd",), "MIN(x) is true if all booleans of a group are"),
+    (("LogicalOr",), "MAX(x) is true if one boolean of a group is"),
+    (("ApproxDistinct",), "COUNT(DISTINCT x) is exact"),
 )
 
 
@@ -71,7 +85,8 @@ def _read(text: str, called: str | None) -> Aggregate:
     function = functions.get(type(tree))
     read = {"this", "big_int"}  # COUNT gives 64 bits, and says so
     if function is None or any(is_there(value) and name not in read for name, value in tree.args.items()):
-        raise InvalidExpression(f"{called or text!r} is not one of Skyband's aggregates. Possible: {_POSSIBLE}.")
+        possible = next((said for kinds, said in _INSTEAD if type(tree).__name__ in kinds), f"Possible: {_POSSIBLE}")
+        raise InvalidExpression(f"{called or text!r} is not one of Skyband's aggregates. {possible}.")
     inner = tree.this
     if inner is None:  # sqlglot reads COUNT(), but no other without an argument
         raise InvalidExpression(f"{text!r} does not say what it counts. Write COUNT(*) to count rows.")
@@ -201,14 +216,8 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
         )
     value = expressions.bind_value(written, schema)
     kind = value.type.value_type if pa.types.is_dictionary(value.type) else value.type
-    if _is_moment(kind):
-        if aggregate.function in ("SUM", "AVG"):
-            raise InvalidExpression(f"{text!r} cannot add up {kind}. MIN, MAX and COUNT accept it.")
-        is_instant = kind == pa.timestamp("us", "UTC") and value.spark_sql is not None
-        ticks = f"UNIX_MICROS({value.spark_sql})" if is_instant else None
-        return Argument(text, False, kind, False, ticks, lambda batch: _ticks(value.values(batch)))
     if not expressions.is_number(kind):
-        raise InvalidExpression(f"{text!r} takes numbers and times, but {written!r} is {kind}. COUNT takes it.")
+        return _ordered_argument(aggregate, written, value, kind)
     score = expressions.bind(written, schema)
     if pa.types.is_integer(score.type):
         return Argument(
@@ -218,6 +227,26 @@ def bind_argument(aggregate: Aggregate, schema: pa.Schema) -> Argument:
         return _decimal_argument(text, written, score.type, score.spark_sql, score.values)
     in_spark = None if score.spark_sql is None else f"NULLIF(CAST({score.spark_sql} AS DOUBLE), DOUBLE('NaN'))"
     return Argument(text, True, pa.float64(), True, in_spark, score.evaluate)
+
+
+def _ordered_argument(aggregate: Aggregate, written: str, value: expressions.Score, kind: pa.DataType) -> Argument:
+    """The argument of MIN or MAX of values that have an order, but are no numbers."""
+    text, in_spark = aggregate.text, value.spark_sql
+    is_ordered = is_moment(kind) or pa.types.is_boolean(kind)
+    if aggregate.function in ("SUM", "AVG"):
+        accepted = "MIN, MAX and COUNT accept it" if is_ordered or is_labelled(kind) else "COUNT accepts it"
+        raise InvalidExpression(f"{text!r} adds up numbers, but {written!r} is {kind}. {accepted}.")
+    if is_labelled(kind):
+        raise InvalidExpression(
+            f"{text!r}: MIN and MAX of strings take a column, and {written!r} is none. In SQL, they take an "
+            "expression, too."
+        )
+    if not is_ordered:
+        raise InvalidExpression(
+            f"{text!r} takes numbers, strings, booleans and times, but {written!r} is {kind}. COUNT takes it."
+        )
+    ticks = None if in_spark is None else ticks_in_spark(in_spark, kind)
+    return Argument(text, False, kind, False, ticks, lambda batch: in_ticks(value.values(batch)))
 
 
 def _counted(text: str, tree: Any, written: str, schema: pa.Schema) -> Argument | None:
@@ -256,13 +285,6 @@ def _is_float(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(inner))
 
 
-def _ticks(column: pa.Array) -> pa.Array:
-    """Times as whole numbers of 64 bits."""
-    if pa.types.is_dictionary(column.type):
-        column = pc.dictionary_decode(column)
-    return column.view(pa.int64()) if column.type.bit_width == 64 else column.view(pa.int32()).cast(pa.int64())
-
-
 def _signed(column: pa.Array, text: str) -> pa.Array:
     return _checked(lambda _: column.cast(pa.int64()), column, text)
 
@@ -296,12 +318,6 @@ def _decimal_argument(
         return pa.array(in_last_digits(column), mask=missing)
 
     return Argument(text, False, kind, True, in_spark, evaluate, scale)
-
-
-def _is_moment(column_type: pa.DataType) -> bool:
-    """A type of time that has an order: its values are whole numbers inside."""
-    is_time = pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time, pa.types.is_date
-    return any(test(column_type) for test in is_time)
 
 
 def _is_whole(tree: Any, schema: pa.Schema) -> bool:

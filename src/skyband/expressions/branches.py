@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
+from skyband.expressions.calls import RowCall
 from skyband.expressions.grammar import is_to_truth
 from skyband.expressions.row_functions import GIVES_TEXT
 from skyband.expressions.time_functions import AS_PARTS
@@ -109,6 +110,8 @@ def _kind(node: exp.Expr, types: Types) -> str | None:
         return next((kind for branch in _branches(node) if (kind := _kind(branch, types)) is not None), None)
     if isinstance(node, TEXTS):
         return "text"
+    if isinstance(node, RowCall):
+        return {"text": "text", "number": "a number", "truth": _TRUTH}.get(node.gives, "a time")
     if isinstance(node, (*_NUMBERS, exp.Anonymous)):
         return "a number"
     return _TRUTH if isinstance(node, _TRUTHS) else None

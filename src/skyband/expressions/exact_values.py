@@ -199,7 +199,7 @@ class Kinds(StraightLines):
 
     def _span(self, node: exp.Interval, text: str) -> Value:
         """A span of time that is written out."""
-        from skyband.expressions.times import micros_of  # deferred, as sqlglot is
+        from skyband.expressions.intervals import micros_of  # deferred, as sqlglot is
 
         unit = next((column.unit for column in self._columns if column.unit), "us")
         count = micros_of(node, text) * {"us": 1, "ns": 1_000}[unit]

@@ -1,4 +1,4 @@
-"""A function of one value: what it gives, in polars and in Spark SQL."""
+"""A function of values of a row: what it gives, in polars and in Spark SQL."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 from sqlglot import exp
 
-Polars = Callable[[pl.Expr], pl.Expr]
-Spark = Callable[[str], str]
+from skyband.expressions.calls import RowCall
+
+Polars = Callable[..., pl.Expr]  # of as many values as it takes
+Spark = Callable[..., str]
 FUNCTION: Final = "row function"  # of a node that is one, in its meta
 WRITTEN: Final = "as it was written"  # of a node that stands for other words, in its meta
 
 
 class RowFunction(NamedTuple):
-    """A function, with all but the value that it is of."""
+    """A function, with all but the values that it is of."""
 
     gives: str  # "text", "whole", "float", "truth" or "time"
     polars: Polars
@@ -33,6 +35,11 @@ def said(node: exp.Expr) -> str:
 def operand_of(node: exp.Expr) -> Any:
     """The value that a function is of."""
     return node.expression if isinstance(node, exp.Extract) else node.args.get("this")
+
+
+def operands_of(node: exp.Expr) -> list[exp.Expr]:
+    """The values that a function is of."""
+    return node.values if isinstance(node, RowCall) else [operand_of(node)]
 
 
 def quoted(text: str) -> str:

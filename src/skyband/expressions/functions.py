@@ -87,4 +87,7 @@ def _source(fn: Function) -> str:
 def _built_in() -> frozenset[str]:
     from sqlglot import exp
 
-    return frozenset(exp.FUNCTION_BY_NAME)
+    from skyband.expressions.grammar import CALLED
+    from skyband.expressions.synonyms import NAMES
+
+    return frozenset({*exp.FUNCTION_BY_NAME, *CALLED, *NAMES})

@@ -10,6 +10,8 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
+from skyband.expressions.calls import CALL_PARSERS, with_unit
+
 # In a string, a quote that stands twice is one: 'O''Brien'.
 DOUBLED_QUOTES: Final = [*Spark.Tokenizer.STRING_ESCAPES, "'", '"']
 _CHAR_FORMATS: Final = {"YYYY": "%Y", "MM": "%m", "DD": "%d", "HH24": "%H", "MI": "%M", "SS": "%S"}
@@ -43,6 +45,8 @@ class DateSub(exp.Expression, exp.Func):
 
 def date_add(arguments: list[exp.Expr]) -> exp.Expr:
     """DATE_ADD(d, n): n days after d. With an interval, as others write it, it is d + INTERVAL 3 DAYS."""
+    if len(arguments) == 3:
+        return with_unit("DATE_ADD", arguments)
     if len(arguments) != 2:
         return exp.Anonymous(this="DATE_ADD", expressions=arguments)
     day, more = arguments
@@ -62,13 +66,16 @@ def date_sub(arguments: list[exp.Expr]) -> exp.Expr:
 
 
 def date_diff(arguments: list[exp.Expr]) -> exp.Expr:
-    """DATEDIFF(a, b): the days from b until a."""
-    if len(arguments) != 2:  # DATEDIFF(HOUR, a, b), which is another function
-        return SparkParser.FUNCTIONS["DATEDIFF"](arguments)
+    """DATEDIFF(a, b): the days from b until a. DATEDIFF(HOUR, a, b) is another function: the hours from a until b."""
+    if len(arguments) == 3:
+        return with_unit("DATEDIFF", arguments)
+    if len(arguments) != 2:
+        return exp.Anonymous(this="DATEDIFF", expressions=arguments)
     return exp.DateDiff(this=arguments[0], expression=arguments[1])
 
 
-TIME_FUNCTIONS: Final = {
+CALLED: Final = {
+    **CALL_PARSERS,
     "TO_CHAR": to_char,
     "DATE_BIN": date_bin,
     "DATE_ADD": date_add,
@@ -90,7 +97,7 @@ class RowExpressions(Spark):
 
     class Parser(SparkParser):
         EXPONENT: ClassVar = {TokenType.DSTAR: exp.Pow}
-        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, **TIME_FUNCTIONS}
+        FUNCTIONS: ClassVar = {**SparkParser.FUNCTIONS, **CALLED}
 
 
 _OPERANDS: Final = frozenset({"this", "expression"})
@@ -323,4 +330,4 @@ def is_to_truth(node: exp.Expr) -> bool:
 
 def is_to_double(node: exp.Expr) -> bool:
     """Is this CAST(x AS DOUBLE)? What else is written so is a time."""
-    return isinstance(node, exp.Cast) and bool(node.to.is_type("double", "float"))
+    return isinstance(node, exp.Cast) and bool(node.to.is_type("double"))

@@ -15,9 +15,12 @@ import polars as pl
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
+from skyband.expressions import synonyms
 from skyband.expressions.days import in_days
 from skyband.expressions.function_spec import FUNCTION, RowFunction, quoted, said
 from skyband.expressions.grammar import DateSub, is_to_decimal
+from skyband.expressions.string_calls import as_in_java, wrong_pattern
+from skyband.expressions.synonyms import other_words
 from skyband.expressions.time_functions import (
     AS_PARTS,
     in_utc,
@@ -37,10 +40,10 @@ _NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 _TRUE: Final = ("t", "true", "y", "yes", "1")
 _FALSE: Final = ("f", "false", "n", "no", "0")
 _BLANKS: Final = "".join(map(chr, (*range(33), 127)))  # which Spark takes off a string before it reads it
-_SAFE_PATTERN: Final = re.compile(r"(?:[^\\$]|\\[^\w\s])*")
 
 
 READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
+    **synonyms.READ,
     **dict.fromkeys((*AS_PARTS, exp.TsOrDsToDate, exp.TimeStrToTime, exp.Reverse), frozenset({"this", "safe"})),
     exp.Extract: frozenset({"this", "expression"}),
     exp.TimestampTrunc: frozenset({"this", "unit"}),
@@ -80,42 +83,7 @@ def plain_function(node: exp.Expr) -> exp.Expr:
             return exp.Cast(this=node.this.copy(), to=exp.DataType.build("DATE"))
         case exp.TimeStrToTime():
             return node.this
-    return in_days(node)
-
-
-def digits_kept(node: exp.Round) -> int:
-    """How many digits behind the point ROUND keeps."""
-    decimals = node.args.get("decimals")
-    if decimals is not None and not (
-        isinstance(decimals, exp.Literal) and decimals.is_int and int(decimals.name) <= 15
-    ):
-        raise InvalidExpression(f"{node.sql('spark')!r}: ROUND keeps a whole number of digits, from 0 to 15.")
-    return 0 if decimals is None else int(decimals.name)
-
-
-def rounded(node: exp.Expr) -> exp.Expr:
-    """ROUND of a float: half away from zero; of so many digits, by the power of ten, here as on Spark."""
-    if not isinstance(node, exp.Round):
-        return node
-    digits = digits_kept(node)
-    value: exp.Expr = exp.Paren(this=node.this.copy())
-    if digits:
-        value = exp.Paren(this=exp.Mul(this=value, expression=exp.Literal.number(f"{10**digits}.0")))
-    size = exp.Abs(this=value)
-    rest = exp.Sub(this=size.copy(), expression=exp.Floor(this=size.copy()))
-    more = exp.Case(
-        ifs=[exp.If(this=exp.GTE(this=exp.Paren(this=rest), expression=exp.Literal.number("0.5")), true=_one(1))],
-        default=_one(0),
-    )
-    away = exp.Paren(this=exp.Add(this=exp.Floor(this=size.copy()), expression=more))
-    rounded: exp.Expr = exp.Mul(this=exp.Sign(this=value.copy()), expression=away)
-    if digits:
-        rounded = exp.Div(this=exp.Paren(this=rounded), expression=exp.Literal.number(f"{10**digits}.0"))
-    return exp.Paren(this=rounded)
-
-
-def _one(number: int) -> exp.Expr:
-    return exp.Literal.number(number)
+    return in_days(other_words(node))
 
 
 def mark_function(node: exp.Expr, category: str, scale: int) -> RowFunction | None:
@@ -148,7 +116,7 @@ def _cast(node: exp.Expr, category: str, scale: int) -> RowFunction | str | None
         return _to_text(node, category)
     if target in _BITS:
         return _to_whole(target, category, scale)
-    if target in ("DOUBLE", "FLOAT") and category in ("text", "truth"):
+    if target == "DOUBLE" and category in ("text", "truth"):
         if category == "truth":
             return RowFunction("float", lambda x: x.cast(pl.Float64), lambda x: f"CAST({x} AS DOUBLE)")
         return RowFunction(
@@ -162,7 +130,7 @@ def _cast(node: exp.Expr, category: str, scale: int) -> RowFunction | str | None
         return to_moment(node, category)
     if target == "BOOLEAN":
         return _to_truth(category)
-    if target in ("DOUBLE", "FLOAT"):
+    if target == "DOUBLE":
         return (
             "a time is not a number; EXTRACT returns its parts" if category in ("timestamp", "date", "span") else None
         )
@@ -362,20 +330,15 @@ def _split(node: exp.Expr) -> RowFunction | str:
 def _matched(node: exp.Expr) -> RowFunction | str:
     pattern, group = _word(node.expression), node.args.get("group")
     number = 1 if group is None else int(group.name) if isinstance(group, exp.Literal) and group.is_int else -1
-    is_safe = pattern is not None and _SAFE_PATTERN.fullmatch(pattern) and not re.search(r"\(\?|[+*?}]\+", pattern)
-    if pattern is None or number < 0 or not is_safe:
-        return (
-            "the pattern must be a literal without $, (?…), x++ and classes such as \\d, which differ between engines"
-        )
-    try:
-        groups = re.compile(pattern).groups
-    except re.error as error:
-        return f"the pattern is wrong: {error}"
-    if number > groups:
+    if (wrong := wrong_pattern(pattern)) is not None:
+        return wrong
+    assert pattern is not None
+    groups, rust = re.compile(pattern).groups, as_in_java(pattern)
+    if not 0 <= number <= groups:
         return f"the pattern has {groups} groups"
 
     def extract(x: pl.Expr) -> pl.Expr:
-        return pl.when(x.is_not_null()).then(x.str.extract(pattern, number).fill_null(""))
+        return pl.when(x.is_not_null()).then(x.str.extract(rust, number).fill_null(""))
 
     return RowFunction("text", extract, lambda x: f"REGEXP_EXTRACT({x}, {quoted(pattern)}, {number})")
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from skyband.expressions.function_spec import operand_of
+from skyband.expressions.function_spec import operands_of
 from skyband.expressions.grammar import RowExpressions, bottom_up, cast_to, rewritten
 from skyband.expressions.row_functions import function_of
 from skyband.expressions.times import in_spark, written_time
@@ -61,8 +61,8 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
         if written_time(node) is not None:
             return in_spark(node)
         if (function := function_of(node)) is not None:
-            value = bottom_up(rewritten(operand_of(node), rewrite), guard).sql(dialect="spark")
-            made = function.spark(value)
+            values = [bottom_up(rewritten(one, rewrite), guard).sql(dialect="spark") for one in operands_of(node)]
+            made = function.spark(*values)
             return exp.var(f"CAST({made} AS {wide})" if kind.is_whole else made)  # which is written as it is
         if isinstance(node, exp.Substring):
             return exp.Substring(**{**node.args, "this": rewritten(node.this, rewrite)})
@@ -84,7 +84,7 @@ def _for_spark(tree: exp.Expr, text: str) -> exp.Expr:
     def guard(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Div) and not _is_nonzero(node.expression):
             return _template("CASE WHEN y <> 0 THEN x / y WHEN y = 0 THEN NULLIF(x, 0) * inf END", node)
-        if isinstance(node, (exp.Greatest, exp.Least)) and not kind_of(node).is_whole:
+        if isinstance(node, (exp.Greatest, exp.Least)) and kind_of(node).is_float:
             # NaN is Spark's largest number; polars passes over it, as both do over null.
             node.set("this", _template("NANVL(x, NULL)", node))
             node.set("expressions", [_template("NANVL(x, NULL)", exp.Paren(this=e)) for e in node.expressions])

@@ -18,17 +18,24 @@ _DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
 _MIDNIGHT: Final = " 00:00:00"  # of a date that stands for a moment
 _PARTS: Final[dict[str, tuple[Polars, str]]] = {  # of a time: in polars, in Spark
-    "YEAR": (lambda x: x.dt.year(), "YEAR"),
-    "QUARTER": (lambda x: x.dt.quarter(), "QUARTER"),
-    "MONTH": (lambda x: x.dt.month(), "MONTH"),
-    "WEEK": (lambda x: x.dt.week(), "WEEKOFYEAR"),
-    "DAY": (lambda x: x.dt.day(), "DAY"),
-    "DOY": (lambda x: x.dt.ordinal_day(), "DAYOFYEAR"),
-    "HOUR": (lambda x: x.dt.hour(), "HOUR"),
-    "MINUTE": (lambda x: x.dt.minute(), "MINUTE"),
-    "SECOND": (lambda x: x.dt.second(), "SECOND"),
+    "YEAR": (lambda x: x.dt.year(), "YEAR({})"),
+    "YEAROFWEEK": (lambda x: x.dt.iso_year(), "EXTRACT(YEAROFWEEK FROM {})"),
+    "QUARTER": (lambda x: x.dt.quarter(), "QUARTER({})"),
+    "MONTH": (lambda x: x.dt.month(), "MONTH({})"),
+    "WEEK": (lambda x: x.dt.week(), "WEEKOFYEAR({})"),
+    "DAY": (lambda x: x.dt.day(), "DAY({})"),
+    "DOW": (lambda x: x.dt.weekday().cast(pl.Int32) % 7 + 1, "DAYOFWEEK({})"),  # Sunday is 1
+    "DOW_ISO": (lambda x: x.dt.weekday(), "(WEEKDAY({}) + 1)"),  # Monday is 1
+    "WEEKDAY": (lambda x: x.dt.weekday() - 1, "WEEKDAY({})"),  # Monday is 0
+    "DOY": (lambda x: x.dt.ordinal_day(), "DAYOFYEAR({})"),
+    "HOUR": (lambda x: x.dt.hour(), "HOUR({})"),
+    "MINUTE": (lambda x: x.dt.minute(), "MINUTE({})"),
+    "SECOND": (lambda x: x.dt.second(), "SECOND({})"),
 }
-_OF_DATES: Final = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY")
+_OTHER_PARTS: Final = {"DAYOFWEEK": "DOW", "DAYOFWEEK_ISO": "DOW_ISO", "DAYS": "DAY", "WEEKS": "WEEK"} | {
+    f"{unit}S": unit for unit in ("YEAR", "MONTH", "HOUR", "MINUTE", "SECOND")
+}
+_OF_DATES: Final = ("YEAR", "YEAROFWEEK", "QUARTER", "MONTH", "WEEK", "DAY", "DOW", "DOW_ISO", "DOY")
 _DAY_DIGITS: Final = 7  # of the number of a day: 27,000 years before and behind 1970
 AS_PARTS: Final[dict[type[exp.Expr], str]] = {
     exp.Year: "YEAR",
@@ -38,6 +45,7 @@ AS_PARTS: Final[dict[type[exp.Expr], str]] = {
     exp.Day: "DAY",
     exp.DayOfMonth: "DAY",
     exp.DayOfYear: "DOY",
+    exp.DayOfWeek: "DOW",
     exp.Hour: "HOUR",
     exp.Minute: "MINUTE",
     exp.Second: "SECOND",
@@ -153,22 +161,38 @@ def of_time(node: exp.Expr, category: str) -> RowFunction | str | None:
     part: str | None = AS_PARTS.get(type(node)) or (node.this.name.upper() if isinstance(node, exp.Extract) else None)
     if part is None and not isinstance(node, (exp.TimestampTrunc, exp.TimeToStr)):
         return None
+    part = _OTHER_PARTS.get(part, part) if part is not None else None
     kind = time_of(operand_of(node).unnest())
     if category not in ("timestamp", "date") or kind is None:
         return "this is of a time"
     if part is not None:
-        if part not in _PARTS or (category == "date" and part not in _OF_DATES):
-            return f"possible parts: {', '.join(_PARTS if category == 'timestamp' else _OF_DATES)}"
+        possible = _OF_DATES if category == "date" else tuple(_PARTS)
+        if part not in (*possible, "WEEKDAY"):
+            return f"possible parts: {', '.join(one for one in possible if one != 'WEEKDAY')}"
+        if part == "SECOND" and isinstance(node, exp.Extract):
+            return _seconds(kind)
         read, name = _PARTS[part]
         return RowFunction(
             "whole",
             lambda x: read(in_utc(x, kind)).cast(pl.Int128),
-            lambda x: f"CAST({name}({without_zone(x, kind)}) AS BIGINT)",
+            lambda x: f"CAST({name.format(without_zone(x, kind))} AS BIGINT)",
             31,
         )
     if isinstance(node, exp.TimestampTrunc):
         return _truncated(node, category, kind)
     return _formatted(node, category, kind)
+
+
+def _seconds(kind: pa.DataType) -> RowFunction:
+    """EXTRACT(SECOND FROM ts), which is a decimal with six digits behind the point, unlike SECOND(ts)."""
+    return RowFunction(
+        "whole",
+        lambda x: x.dt.second().cast(pl.Int128) * 10**6 + x.dt.microsecond().cast(pl.Int128),
+        lambda x: f"CAST(EXTRACT(SECOND FROM {without_zone(x, kind)}) * 1000000 AS BIGINT)",
+        26,
+        6,
+        8,
+    )
 
 
 def _truncated(node: exp.TimestampTrunc, category: str, kind: pa.DataType) -> RowFunction | str:

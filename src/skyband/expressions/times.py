@@ -7,29 +7,21 @@ with in the finest of them (see units.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
+from skyband.expressions.calls import WITH_UNITS, RowCall, call, name_of
 from skyband.expressions.days import days_after
-from skyband.expressions.function_spec import said
+from skyband.expressions.function_spec import WRITTEN, said
 from skyband.expressions.grammar import cast_to, copied
+from skyband.expressions.intervals import SPANS, is_months, micros_of, months_of
 from skyband.expressions.units import UNITS, coarsest, converted, finest, unit_of, with_unit
 
 _TYPE: Final = "time type"  # of a part of an expression, in its meta
 _VALUE: Final = "time value"  # of a time or an interval that is written out
-_SPANS: Final = {  # in microseconds
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-    "WEEK": 7 * 86_400_000_000,
-}
 _FIRST_YEAR: Final = -62_135_596_800  # when it began, in seconds since 1970: calendars of others know none before
 _SPAN: Final = pa.duration("us")
 _COMPARED: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Nullif)
@@ -44,7 +36,8 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
         if isinstance(node, exp.Column) and node.name in types and _is_time(types[node.name]):
             node.meta[_TYPE] = types[node.name]
         elif isinstance(node, exp.Interval):
-            node.meta[_TYPE], node.meta[_VALUE] = _SPAN, pa.scalar(micros_of(node, text), _SPAN)
+            if not is_months(node) or not _moves(node):  # months have no length: see `_moved_months`
+                node.meta[_TYPE], node.meta[_VALUE] = _SPAN, pa.scalar(micros_of(node, text), _SPAN)
         elif isinstance(node, exp.Cast) and node.to.is_type(*exp.DataType.TEMPORAL_TYPES):
             kind = _cast_to(node, stamp)
             if _is_written(node):
@@ -59,6 +52,8 @@ def with_times(tree: exp.Expr, types: Mapping[str, pa.DataType], text: str) -> e
             node.meta[_TYPE] = kind
         elif isinstance(node, exp.DateFromUnixDate):
             node.meta[_TYPE] = pa.date32()
+        elif isinstance(node, RowCall):
+            _called(node, stamp)
         elif isinstance(node, (exp.Add, exp.Sub)):
             _moved(node, text)
         elif isinstance(node, exp.Abs) and (kind := time_of(node.this)) is not None and pa.types.is_duration(kind):
@@ -253,6 +248,8 @@ def _read(written: str, kind: pa.DataType) -> pa.Scalar | None:
 def _moved(node: exp.Expr, text: str) -> None:
     """The type of a sum or difference of times and spans."""
     left, right = time_of(node.this), time_of(node.expression)
+    if _moved_months(node, text):
+        return
     if (left is None and right is None) or _moved_date(node, text):
         return
     is_span = [kind is not None and pa.types.is_duration(kind) for kind in (left, right)]
@@ -286,6 +283,61 @@ def _moved(node: exp.Expr, text: str) -> None:
         )
 
 
+def _called(node: RowCall, stamp: pa.DataType) -> None:
+    """The type of a call that gives a time."""
+    if node.gives == "date":
+        node.meta[_TYPE] = pa.date32()
+    elif node.gives == "moment" and name_of(node) not in WITH_UNITS:
+        node.meta[_TYPE] = pa.timestamp("us", "UTC")
+    elif node.gives == "moment" and len(node.expressions) == 3:
+        unit, _, moment = node.expressions
+        kind = time_of(moment)
+        if kind is None or pa.types.is_duration(kind):
+            return  # which `mark_call` refuses
+        if pa.types.is_date(kind):
+            kind = pa.timestamp("us", stamp.tz)
+            cast = exp.Cast(this=moment.copy(), to=exp.DataType.build("TIMESTAMP"))
+            cast.meta[_TYPE] = kind
+            moment.replace(cast)
+        finer = with_unit(kind, finest([unit_of(kind), coarsest(SPANS.get(unit.name, SPANS["DAY"]))]))
+        _convert(node.expressions[2], finer)
+        node.meta[_TYPE] = finer
+
+
+def _moves(node: exp.Interval) -> bool:
+    """Does it stand beside + or -?"""
+    around = node.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    return isinstance(around, (exp.Add, exp.Sub))
+
+
+def _moved_months(node: exp.Expr, text: str) -> bool:
+    """Put ts + INTERVAL 1 MONTH in other words. Returns whether it was that."""
+    moment, span = node.this, node.expression.unnest()
+    if isinstance(moment.unnest(), exp.Interval) and isinstance(node, exp.Add):
+        moment, span = node.expression, node.this.unnest()
+    if not isinstance(span, exp.Interval) or not is_months(span):
+        return False
+    kind = time_of(moment)
+    months = months_of(span)
+    if kind is None or pa.types.is_duration(kind) or months is None:
+        micros_of(span, text)  # which says why it has no length
+        return True
+    months = months if isinstance(node, exp.Add) else -months
+    count = exp.Literal.number(abs(months))
+    count = exp.Neg(this=count) if months < 0 else count
+    is_day = kind is not None and pa.types.is_date(kind)
+    made = (
+        call("ADD_MONTHS", moment.copy(), count)
+        if is_day
+        else call("TIMESTAMPADD", exp.var("MONTH"), count, moment.copy())
+    )
+    made.meta[WRITTEN], made.meta[_TYPE] = said(node), kind
+    node.replace(made)
+    return True
+
+
 def _moved_date(node: exp.Expr, text: str) -> bool:
     """Put d + INTERVAL 3 DAYS in other words. Returns whether it was that."""
     day, span = node.this, node.expression.unnest()
@@ -294,7 +346,7 @@ def _moved_date(node: exp.Expr, text: str) -> bool:
     kind = time_of(day)
     if kind is None or not pa.types.is_date(kind) or not isinstance(span, exp.Interval):
         return False
-    days, rest = divmod(micros_of(span, text), _SPANS["DAY"])
+    days, rest = divmod(micros_of(span, text), SPANS["DAY"])
     if rest or span.args["unit"].name.upper().removesuffix("S") not in ("DAY", "WEEK"):
         raise InvalidExpression(
             f"{node.sql('spark')!r} in {text!r}: a date moves by whole days, as in d + INTERVAL 3 DAYS. CAST(d AS "
@@ -333,20 +385,3 @@ def _cast(value: pa.Scalar, kind: pa.DataType, text: str) -> pa.Scalar:
         return value.cast(kind)
     except pa.ArrowInvalid:
         raise InvalidExpression(f"{value} in {text!r} does not fit in {kind}.") from None
-
-
-def micros_of(node: exp.Interval, text: str) -> int:
-    """How many microseconds an interval has."""
-    unit, number = node.args.get("unit"), node.this
-    name = "" if unit is None else unit.name.upper().removesuffix("S")
-    if name in _SPANS and isinstance(number, exp.Literal):
-        try:
-            micros = Fraction(number.this) * _SPANS[name]
-        except ValueError:
-            micros = Fraction(1, 2)
-        if micros.denominator == 1 and abs(micros) < 2**63:
-            return int(micros)
-    raise InvalidExpression(
-        f"{node.sql('spark')!r} in {text!r} is not a span of time. Write INTERVAL 10 MINUTES, a whole number of "
-        f"microseconds; units: {', '.join(_SPANS)} (months have no fixed length)."
-    )

@@ -13,8 +13,9 @@ from sqlglot.errors import SqlglotError
 from skyband.errors import InvalidExpression
 from skyband.expressions import functions
 from skyband.expressions.branches import ON_NUMBERS, TEXTS
+from skyband.expressions.calls import RowCall
 from skyband.expressions.evaluation import Among, Call, Computed, RowExpression
-from skyband.expressions.function_spec import operand_of
+from skyband.expressions.function_spec import operands_of
 from skyband.expressions.grammar import (
     TOO_LARGE,
     RowExpressions,
@@ -26,7 +27,8 @@ from skyband.expressions.grammar import (
     rewritten,
     too_deep,
 )
-from skyband.expressions.row_functions import function_of, plain_function, rounded
+from skyband.expressions.rounding import rounded
+from skyband.expressions.row_functions import function_of, plain_function
 from skyband.expressions.times import time_of, written_time
 from skyband.expressions.units import OVERFLOWS, moved, with_unit
 from skyband.expressions.whole import in_digits, is_in_digits, is_narrowed, kind_of, written_in_digits
@@ -95,6 +97,8 @@ def check_numbers(tree: exp.Expr, numeric: frozenset[str], text: str) -> None:
             column = isinstance(operand, exp.Column) and operand.name not in numeric
             truth = is_to_truth(operand) or isinstance(operand, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
             words = (isinstance(operand, exp.Literal) and operand.is_string) or isinstance(operand, TEXTS)
+            words = words or (isinstance(operand, RowCall) and operand.gives == "text")
+            truth = truth or (isinstance(operand, RowCall) and operand.gives == "truth")
             words = words or (isinstance(operand, exp.Cast) and operand.to.is_type("text", "varchar", "date"))
             if column or truth or words:
                 raise InvalidExpression(
@@ -169,8 +173,9 @@ class _MadeColumns:
         if (time := written_time(node)) is not None:
             return self._kept(self.times, "time", time)
         if (function := function_of(node)) is not None:
-            too_wide = OVERFLOWS if isinstance(node, exp.Paren) else ""
-            return self._first("function", Computed, function.polars(self._part(operand_of(node))), too_wide)
+            too_wide = OVERFLOWS if isinstance(node, (exp.Paren, RowCall)) else ""
+            values = map(self._part, operands_of(node))
+            return self._first("function", Computed, function.polars(*values), too_wide)
         if isinstance(node, (exp.Add, exp.Sub)) and (kind := time_of(node)) is not None:
             sides, way = (self._part(node.this), self._part(node.expression)), 1 if isinstance(node, exp.Add) else -1
             return self._first("moved time", Computed, moved(*sides, way, kind), OVERFLOWS)

@@ -22,9 +22,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skyband.errors import InvalidExpression
-from skyband.expressions.function_spec import operand_of
+from skyband.expressions.call_rules import given_as, mark_call
+from skyband.expressions.calls import RowCall
+from skyband.expressions.function_spec import RowFunction, operand_of
 from skyband.expressions.grammar import bottom_up, cast_to, copied, is_to_decimal, is_to_double, is_to_truth
-from skyband.expressions.row_functions import MOST_DECIMAL_DIGITS, digits_kept, mark_function, rounded
+from skyband.expressions.rounding import digits_kept, rounded, rounded_to_tens
+from skyband.expressions.row_functions import MOST_DECIMAL_DIGITS, mark_function
 from skyband.expressions.times import time_of, written_time
 
 WIDEST: Final = 126  # bits of what is computed: what 38 digits hold
@@ -88,6 +91,13 @@ def with_rounds(tree: exp.Expr, types: Mapping[str, pa.DataType]) -> exp.Expr:
         if not isinstance(node, exp.Round):
             return node
         digits, kind = digits_kept(node), kind_of(typed(node.this, types))
+        if digits < 0 and kind.is_decimal:
+            raise InvalidExpression(
+                f"{node.sql('spark')!r}: of a decimal, ROUND keeps digits behind the point. CAST(x AS BIGINT) makes a "
+                "whole number of it."
+            )
+        if digits < 0 and kind.is_whole:
+            return rounded_to_tens(exp.Paren(this=node.this), digits)
         if kind.is_whole and digits >= kind.scale:
             return exp.Paren(this=node.this)
         wanted = kind.type.precision - kind.scale + digits + 1 if kind.is_decimal else 0
@@ -117,14 +127,15 @@ def is_narrowed(node: exp.Expr) -> bool:
 
 
 def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
+    if isinstance(node, RowCall):
+        return _called(node, types)
     operand = operand_of(node) if isinstance(node, (exp.Func, exp.Cast, exp.Like)) else None
     if isinstance(operand, exp.Expr) and written_time(node) is None:
         function = mark_function(node, _category(operand.unnest(), types), kind_of(operand).scale)
         if function is not None:
             if is_to_decimal(node) or (function.bits and kind_of(operand).scale):  # of digits, not of a column as it is
                 node.set("this", _in_parentheses(operand.copy(), kind_of(operand)))
-            whole = Kind(True, bits=function.bits, scale=function.scale, digits=function.digits)
-            return {"whole": whole, "float": _A_FLOAT}.get(function.gives, _OTHER)
+            return _given_by(function)
     parts = list(node.iter_expressions())
     match node:
         case exp.Column():
@@ -171,6 +182,17 @@ def _kind(node: exp.Expr, types: Mapping[str, pa.DataType]) -> Kind:
     return _OTHER
 
 
+def _given_by(function: RowFunction) -> Kind:
+    whole = Kind(True, bits=function.bits, scale=function.scale, digits=function.digits)
+    return {"whole": whole, "float": _A_FLOAT}.get(function.gives, _OTHER)
+
+
+def _called(node: RowCall, types: Mapping[str, pa.DataType]) -> Kind:
+    """The kind of a function of several values."""
+    given = [given_as(one, _category(one.unnest(), types), kind_of(one).bits) for one in node.values]
+    return _given_by(mark_call(node, given))
+
+
 def _check_text(node: exp.DPipe, types: Mapping[str, pa.DataType]) -> None:
     """Raise if something else than strings and whole numbers is put together: engines print it differently."""
     for part in node.iter_expressions():
@@ -191,6 +213,7 @@ def _category(node: exp.Expr, types: Mapping[str, pa.DataType]) -> str:
         return "decimal" if kind.scale else "whole" if kind.is_whole else "float"
     column = types.get(node.name) if isinstance(node, exp.Column) else None
     is_truth = is_to_truth(node) or isinstance(node, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
+    is_truth = is_truth or (isinstance(node, RowCall) and node.gives == "truth")
     return "truth" if is_truth or (column is not None and pa.types.is_boolean(column)) else "text"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,8 @@ from engines.spark.streams import INSTANTS, START_US
 import skyband as sb
 
 ROWS, SECONDS = 240, 60
+WORDS = [None, "", "a", "A", "ab", "é", "日本", "\U0001f600", "O'Brien", None, "\uffff"]
+DAYS = [None, *(date(1969, 12, 29) + timedelta(days=n) for n in range(8))]
 PEOPLE = pa.table({"id": [0, 1, 2], "state": ["VT", "NH", "VT"]})
 STREAMED = {
     "ranked",
@@ -20,6 +23,7 @@ STREAMED = {
     "different values of one stream",
     "left, added up",
     "anti",
+    "strings of one stream",
 }  # others stop and go on as they are streamed: tests/spark/test_joins.py
 
 
@@ -35,6 +39,9 @@ def stream(seed: int) -> pa.Table:
             "price": rng.integers(0, 400, ROWS) / 4,
             "cost": _decimals(rng.integers(-(10**15), 10**15, ROWS), pa.decimal128(18, 3)),
             "wide": _decimals(rng.integers(-50, 10**9, ROWS), pa.decimal128(38, 4)),
+            "word": [WORDS[n] for n in rng.integers(0, len(WORDS), ROWS).tolist()],
+            "is_new": [[True, False, None][n] for n in rng.integers(0, 3, ROWS).tolist()],
+            "day": [DAYS[n] for n in rng.integers(0, len(DAYS), ROWS).tolist()],
         }
     )
 
@@ -150,6 +157,33 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "group_by": "a.item",
         "aggregates": {"n": "COUNT(DISTINCT b.who)"},
     },
+    "strings, by the key": {
+        **JOIN,
+        "every": "5 seconds",
+        "group_by": "a.item",
+        "aggregates": {"low": "MIN(a.word)", "high": "MAX(b.word)", "new": "MAX(b.is_new)", "first": "MIN(b.day)"},
+        "having": "high > 'a' OR high IS NULL",
+        "order_by": "high",
+        "k": 4,
+    },
+    "strings, added up": {
+        **JOIN,
+        "every": "5 seconds",
+        "group_by": "b.who",
+        "aggregates": {"low": "MIN(a.word)", "high": "MAX(a.word)", "old": "MIN(b.is_new)", "total": "SUM(a.who)"},
+    },
+    "strings of one stream": {
+        "inputs": {"a": sb.sliding("30 seconds", on="ts")},
+        "every": "5 seconds",
+        "aggregates": {
+            "low": "MIN(word)",
+            "high": "MAX(word)",
+            "new": "MAX(is_new)",
+            "last": "MAX(day)",
+            "n": "COUNT(*)",
+        },
+    },
+    "strings, changes": {**JOIN, "group_by": "a.item", "aggregates": {"low": "MIN(b.word)"}},
     "sums of floats, not by the key": {**JOIN, "every": "5 seconds", "group_by": "b.who"},
     "one stream, ranked": {
         "inputs": {"a": sb.stream_input(sb.sliding("30 seconds", on="ts"), where="price > 5")},

@@ -22,6 +22,7 @@ from skyband.problems.joins.algorithms.recompute import NAME as RECOMPUTE
 from skyband.problems.joins.codes import JoinCodes
 from skyband.problems.joins.columns import bind
 from skyband.problems.joins.costs import Statistics
+from skyband.problems.joins.labels import ROOM
 from skyband.problems.joins.operator import Answer, Batch, JoinOperator, Rows
 from skyband.problems.joins.output import GroupsOutput
 from skyband.problems.joins.planning import better, open_plan, plan, specify
@@ -48,6 +49,7 @@ class JoinsCodec(Codec[Batch, Answer]):
     kept = None
     k = 0
     few_codes = 4096  # cells
+    label_room = ROOM
     _operator: JoinOperator
 
     def __init__(self, query: JoinAggregate, schemas: Mapping[str, pa.Schema], *, external_clock: bool = False) -> None:
@@ -62,9 +64,9 @@ class JoinsCodec(Codec[Batch, Answer]):
         self.window = replace(bound.slide, size=first.size)
         self.on_type = None if first.on is None else bound.time_type
         self.fingerprint = query.fingerprint(schemas)
-        self._output = GroupsOutput(query, bound)
+        self._codes = JoinCodes(bound, label_room=self.label_room)
+        self._output = GroupsOutput(query, bound, self._codes)
         self.output_schema = self._output.schema
-        self._codes = JoinCodes(bound)
         self._reader = RowReader(bound, self._codes)
         self._arrived = 0  # how many rows of streams have come; after the first, relations are complete
         self._unmatched = 0
@@ -124,13 +126,8 @@ class JoinsCodec(Codec[Batch, Answer]):
         read = self._reader.read(source, batch, time)
         return batch, Arrived({source: read}, None, read.unmatched)
 
-    def with_codes(self, numbers: Arrived) -> Arrived:
-        """Encode the cells of all rows; new cells get codes."""
-        rows = {i: self._reader.encode(i, each) if isinstance(each, Read) else each for i, each in numbers.rows.items()}
-        return numbers._replace(rows=rows)
-
     def encode(self, numbers: Arrived, batch: pa.RecordBatch, time: Ints, first: int) -> Batch:
-        rows: dict[int, Any] = dict(self.with_codes(numbers).rows)
+        rows = {i: self._reader.encode(i, each) if isinstance(each, Read) else each for i, each in numbers.rows.items()}
         for i, each in rows.items():
             source, n = self._bound.inputs[i], len(each.time)
             self._seen += n
@@ -140,9 +137,13 @@ class JoinsCodec(Codec[Batch, Answer]):
                 rows[i] = each._replace(time=np.arange(self._arrived, self._arrived + n))
             self._arrived += n
         self._unmatched += numbers.unmatched
-        inputs = range(len(self._bound.inputs))
-        cells = tuple(self._codes.inputs[i].new_cells() for i in inputs)
-        return Batch(tuple(rows.get(i) for i in inputs), cells, numbers.order)
+        inputs = self._codes.inputs
+        cells = tuple(each.new_cells() for each in inputs)
+        if moved := self._codes.moved():
+            self._operator.relabel(moved)
+            self._output.relabel(moved)
+        labelled = tuple(inputs[i].with_labels(rows[i]) if i in rows else None for i in range(len(inputs)))
+        return Batch(labelled, cells, numbers.order)
 
     def explain(self, error: Exception) -> SkybandError | None:
         if not isinstance(error, AggregateOverflow):

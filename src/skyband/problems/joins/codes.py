@@ -15,13 +15,14 @@ from skyband.core.encoding.value_types import as_values
 from skyband.core.operator import Codes, Ints
 from skyband.core.validation import Saved
 from skyband.problems.joins.columns import BoundInput, BoundJoin
-from skyband.problems.joins.operator import NO_PARTNER, NO_VALUE, Cells, KeptCells
+from skyband.problems.joins.labels import ROOM, Bools, OrderLabels
+from skyband.problems.joins.operator import NO_PARTNER, NO_VALUE, UNMATCHED, Cells, KeptCells, Moved, Rows
 
 
 class InputCodes:
     """The cells of one input: combinations of values in its key columns."""
 
-    def __init__(self, source: BoundInput, variables: Sequence[GroupCodes]) -> None:
+    def __init__(self, source: BoundInput, variables: Sequence[GroupCodes], *, label_room: int = ROOM) -> None:
         self._source = source
         self._variables = [variables[v] for v in source.variables]
         columns = source.keys
@@ -33,6 +34,9 @@ class InputCodes:
         self._parts = GroupCodes(grouped) if source.grouped and not self._is_part else None
         self._values = {name: GroupCodes(pa.schema([source.schema.field(name)])) for name in source.distinct}
         self._add_no_partner()
+        # The columns of which MIN or MAX takes labels: their values, and the code of each cell's value.
+        self._labels = [OrderLabels(source.schema.field(name).type, room=label_room) for name in source.labelled]
+        self._labelled = np.zeros((0, len(self._labels)), np.int32)
         self._told = 0  # how many cells the operator knows
 
     def _add_no_partner(self) -> None:
@@ -78,12 +82,43 @@ class InputCodes:
                 variables[:, i] = _encode_column(codes, keys.column(name))
             for i, (name, codes) in enumerate(self._values.items()):
                 distinct[:, i] = _encode_values(codes, keys.select([name]))
+            self._label_cells(keys)
             if self._is_part:
                 part = np.arange(self._told, len(self), dtype=np.int32)
             elif self._parts is not None:
                 part = self._parts.encode(keys.select(list(self._source.grouped)))
         self._told = len(self)
         return Cells(variables, part, distinct)
+
+    def _label_cells(self, keys: pa.RecordBatch) -> None:
+        """Note the values of new cells that have labels."""
+        if self._labels:
+            new = [
+                labels.encode(keys.column(name))
+                for labels, name in zip(self._labels, self._source.labelled, strict=True)
+            ]
+            self._labelled = np.concatenate([self._labelled, np.stack(new, axis=1)])
+
+    def with_labels(self, rows: Rows) -> Rows:
+        """Rows whose last arguments are the labels of their values. The operator has been told of all their cells."""
+        if not self._labels:
+            return rows
+        arguments, valid, matched = [rows.arguments], rows.valid.copy(), rows.cell != UNMATCHED
+        for j, each in enumerate(self._labels):
+            numbers, there = np.zeros(len(matched), np.int64), np.zeros(len(matched), bool)
+            numbers[matched], there[matched] = each.labels(self._labelled[rows.cell[matched], j])
+            valid |= there.astype(np.int64) << (len(self._source.arguments) + j)
+            arguments.append(numbers[:, None])
+        return rows._replace(arguments=np.concatenate(arguments, axis=1), valid=valid)
+
+    def moved(self) -> dict[int, Moved]:
+        """The new labels, by argument, of values that the operator knows by others."""
+        first = len(self._source.arguments)
+        return {first + j: moved for j, each in enumerate(self._labels) if (moved := each.moved()) is not None}
+
+    def values_of(self, argument: int, labels: Ints, there: Bools) -> pa.Array:
+        """The values behind labels, which are the minimum or maximum of this argument."""
+        return self._labels[argument - len(self._source.arguments)].values(labels, there)
 
     def part_keys(self) -> pa.Table:
         """The grouping columns of each part."""
@@ -94,6 +129,7 @@ class InputCodes:
     def state(self) -> dict[str, pa.Table]:
         saved = {} if self._cells is None else {"cells": self._cells.keys}
         saved |= {} if self._parts is None else {"parts": self._parts.keys}
+        saved |= {f"labels {j}": each.state() for j, each in enumerate(self._labels)}
         return saved | {f"values {i}": codes.keys for i, codes in enumerate(self._values.values())}
 
     def validate(self, i: int, operator: Saved, tables: dict[str, pa.Table]) -> int:
@@ -106,11 +142,21 @@ class InputCodes:
             operator.indices(f"cells {i} part", told, parts)
             for column, v in enumerate(self._source.variables[: variables.shape[-1]]):
                 operator.indices(f"cells {i} variables", variables[:, column], tables[f"variable {v}"].num_rows)
+            self._validate_labels(i, operator, tables)
             for column in range(len(self._values)):
                 codes = operator[f"cells {i} distinct"][:, column]
                 values = tables[f"input {i} values {column}"].num_rows
                 operator.indices(f"cells {i} distinct", codes[codes != NO_VALUE], values)
         return parts
+
+    def _validate_labels(self, i: int, operator: Saved, tables: dict[str, pa.Table]) -> None:
+        for j in range(len(self._labels)):
+            known = tables[f"input {i} labels {j}"].column("label").to_numpy()
+            argument = len(self._source.arguments) + j
+            for rows in ("live", "waiting"):
+                there = operator[f"{rows} {i} valid"] >> argument & 1 != 0
+                found = operator[f"{rows} {i} arguments"][there, argument]
+                operator.promise(bool(np.isin(found, known).all()), f"{rows} {i} arguments have labels without values")
 
     def restore(self, state: dict[str, pa.Table]) -> None:
         """Continue from saved tables. The operator's state has all their cells, so it knows them."""
@@ -120,6 +166,10 @@ class InputCodes:
             self._parts.load(state["parts"])
         for i, codes in enumerate(self._values.values()):
             codes.load(state[f"values {i}"])
+        for j, labels in enumerate(self._labels):
+            labels.restore(state[f"labels {j}"])
+        if self._cells is not None:
+            self._label_cells(whole_batch(self._cells.keys))
         self._told = len(self)
 
     def parts(self) -> Codes:
@@ -136,6 +186,9 @@ class InputCodes:
             self._parts.load(self._parts.keys.slice(0, 0))
         for codes in self._values.values():
             codes.load(codes.keys.slice(0, 0))
+        for j, labels in enumerate(self._labels):
+            labels.keep(np.unique(self._labelled[cells, j]).astype(np.int64))
+        self._labelled = self._labelled[:0]  # new_cells encodes them again
         self._told = 0
         return self.new_cells() or Cells.none(len(self._variables), len(self._values))
 
@@ -143,9 +196,9 @@ class InputCodes:
 class JoinCodes:
     """The codes of all inputs. A value of a join variable has the same code in every input."""
 
-    def __init__(self, bound: BoundJoin) -> None:
+    def __init__(self, bound: BoundJoin, *, label_room: int = ROOM) -> None:
         self._variables = [GroupCodes(pa.schema([("value", kind)])) for kind in bound.variable_types]
-        self.inputs = [InputCodes(source, self._variables) for source in bound.inputs]
+        self.inputs = [InputCodes(source, self._variables, label_room=label_room) for source in bound.inputs]
         self.recount_at = 0  # with this many cells, the codec counts how many of them are dead
 
     def compact(self, cells: Sequence[Ints]) -> list[KeptCells]:
@@ -153,6 +206,10 @@ class JoinCodes:
         for codes in self._variables:
             codes.load(codes.keys.slice(0, 0))
         return [KeptCells(kept, each.keep(kept)) for each, kept in zip(self.inputs, cells, strict=True)]
+
+    def moved(self) -> dict[tuple[int, int], Moved]:
+        """The new labels, by input and argument, of values that the operator knows by others."""
+        return {(i, a): moved for i, each in enumerate(self.inputs) for a, moved in each.moved().items()}
 
     def validate(self, i: int, operator: Saved, tables: dict[str, pa.Table]) -> int:
         """Check what the operator saved about the cells of an input. Returns the number of its parts."""

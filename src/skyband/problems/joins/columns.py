@@ -16,6 +16,7 @@ from skyband.dialect.reading import quoted
 from skyband.errors import InvalidQuery, UnknownColumn
 from skyband.expressions import functions
 from skyband.expressions.aggregates import COUNT_DISTINCT, Aggregate, Argument, Name, bind_argument, bind_filter
+from skyband.expressions.extremes import labelled_column
 from skyband.expressions.scores import Condition
 from skyband.problems.joins.query import ANTI, INNER, LEFT, SEMI, JoinAggregate, Relation, StreamInput
 from skyband.windows import Ticks, Window, size_ticks
@@ -38,24 +39,25 @@ class BoundInput:
     grouped: tuple[str, ...]  # its grouping columns
     arguments: tuple[Argument, ...]
     distinct: tuple[str, ...] = ()  # its columns that COUNT(DISTINCT x) counts
+    labelled: tuple[str, ...] = ()  # its columns of which MIN or MAX takes labels, which are its last arguments
     how: str = INNER  # how it is joined
     matching: tuple[str, ...] = ()  # the join columns without which a row matches nothing and is not kept
 
     @property
     def absent(self) -> tuple[tuple[int, ...], int]:
-        """The arguments of a row without values, and a bit for each that has a value nevertheless."""
+        """The arguments of a row without values, and a bit for each that has one nevertheless. Null has no label."""
         if self.how != LEFT:
-            return (0,) * len(self.arguments), 0
+            return (0,) * (len(self.arguments) + len(self.labelled)), 0
         schema = pa.schema([field.with_nullable(True) for field in self.schema])
         nulls = pa.RecordBatch.from_arrays([pa.nulls(1, field.type) for field in schema], schema=schema)
         read = [argument.evaluate(nulls) for argument in self.arguments]
         valid = sum(int(there[0]) << a for a, (_, there) in enumerate(read))
-        return tuple(int(numbers[0]) for numbers, _ in read), valid
+        return (*(int(numbers[0]) for numbers, _ in read), *(0 for _ in self.labelled)), valid
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The columns whose combinations of values are its cells."""
-        return tuple(dict.fromkeys((*self.joined, *self.grouped, *self.distinct)))
+        return tuple(dict.fromkeys((*self.joined, *self.grouped, *self.distinct, *self.labelled)))
 
     @property
     def scales(self) -> tuple[int, ...]:
@@ -73,6 +75,7 @@ class BoundAggregate:
     input: int  # -1: COUNT(*)
     argument: int  # the number of the argument in its input; for COUNT(DISTINCT x), of the counted column
     type: pa.DataType
+    is_labelled: bool = False  # is its argument a label?
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,26 +110,34 @@ def _bind(query: JoinAggregate, columns: tuple[tuple[str, pa.Schema], ...], _mea
     variables, types = _variables(query, schemas)
     arguments: dict[str, list[Argument]] = {name: [] for name in names}
     distinct: dict[str, list[str]] = {name: [] for name in names}
-    aggregates = tuple(
+    labelled: dict[str, list[str]] = {name: [] for name in names}
+    aggregates = [
         _bind_distinct(name, aggregate, query, schemas, distinct)
         if aggregate.function == COUNT_DISTINCT
-        else _bind_aggregate(name, aggregate, query, schemas, arguments)
+        else _bind_labelled(name, aggregate, query, schemas, labelled)
+        or _bind_aggregate(name, aggregate, query, schemas, arguments)
         for name, aggregate in query.parsed_aggregates()
-    )
+    ]
     slide, time_type = _times(query, schemas)
     matching = _matching(query, variables)
     inputs = tuple(
         replace(
-            _bind_input(query, i, schemas[name], variables[i], groups, tuple(arguments[name]), tuple(distinct[name])),
+            _bind_input(query, i, schemas[name], variables[i], groups, tuple(arguments[name])),
+            distinct=tuple(distinct[name]),
+            labelled=tuple(labelled[name]),
             matching=matching[i],
         )
         for i, name in enumerate(names)
     )
+    behind = [
+        replace(each, argument=each.argument + len(inputs[each.input].arguments)) if each.is_labelled else each
+        for each in aggregates
+    ]
     for source in inputs:
         _check_keys(source)
         _check_shown(source)
     shown = _group_names(groups, query)
-    return BoundJoin(inputs, types, shown, aggregates, slide, time_type)
+    return BoundJoin(inputs, types, shown, tuple(behind), slide, time_type)
 
 
 def _resolve(name: Name, schemas: Mapping[str, pa.Schema], what: str) -> tuple[int, str]:
@@ -254,6 +265,27 @@ def _bind_aggregate(
     return BoundAggregate(name, aggregate.function, i, argument, kind)
 
 
+def _bind_labelled(
+    name: str,
+    aggregate: Aggregate,
+    query: JoinAggregate,
+    schemas: Mapping[str, pa.Schema],
+    labelled: dict[str, list[str]],
+) -> BoundAggregate | None:
+    """MIN or MAX of a column of strings; None: it is something else. Its argument counts from the first label."""
+    if aggregate.function not in ("MIN", "MAX") or len(aggregate.columns) != 1:
+        return None
+    i, _ = _resolve(aggregate.columns[0], schemas, repr(aggregate.text))
+    source = query.names[i]
+    column, kind = labelled_column(aggregate, schemas[source]) or ("", pa.null())
+    if not column:
+        return None
+    known = labelled[source]
+    if column not in known:
+        known.append(column)
+    return BoundAggregate(name, aggregate.function, i, known.index(column), kind, is_labelled=True)
+
+
 def _bind_distinct(
     name: str,
     aggregate: Aggregate,
@@ -303,7 +335,6 @@ def _bind_input(
     variables: dict[int, str],
     groups: list[tuple[int, str]],
     arguments: tuple[Argument, ...],
-    distinct: tuple[str, ...],
 ) -> BoundInput:
     name, given = query.inputs[i]
     window = given.window if isinstance(given, StreamInput) else None
@@ -321,8 +352,7 @@ def _bind_input(
         tuple(variables.values()),
         tuple(column for source, column in groups if source == i),
         arguments,
-        distinct,
-        query.how_of(name),
+        how=query.how_of(name),
     )
 
 

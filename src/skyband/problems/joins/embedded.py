@@ -19,8 +19,8 @@ from skyband.core.session import Arrivals
 from skyband.engines.embedded.merging import places_of, ready_until
 from skyband.engines.embedded.running import check_order, ordered, started
 from skyband.errors import InvalidInput, InvalidQuery
-from skyband.problems.joins.operator import Rows
 from skyband.problems.joins.query import JoinAggregate
+from skyband.problems.joins.reading import Read
 from skyband.problems.joins.session import JoinSession
 from skyband.windows import Window
 
@@ -123,7 +123,7 @@ def _by_arrival(session: JoinSession, streams: dict[str, Iterator[Any]]) -> Iter
 
     For windows of arrivals, the columns that the windows name take the place of times.
     """
-    held: dict[int, Rows] = {}
+    held: dict[int, Read] = {}
     places: dict[int, Ints] = {}  # for each held row: the largest time of its stream so far
     open_streams = {session.query.names.index(name): batches for name, batches in streams.items()}
     orders = {session.query.names.index(name): given.window.order for name, given in session.query.streams}

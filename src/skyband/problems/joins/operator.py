@@ -9,7 +9,7 @@ and the codes of the values that COUNT(DISTINCT x) counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -48,6 +48,7 @@ class Input:
     relation: bool = False  # is it a relation, which is complete before the first row of a stream?
     scales: tuple[int, ...] = ()  # the digits behind the point of each argument's int64; empty: no argument has any
     distincts: int = 0  # the number of columns that COUNT(DISTINCT x) counts
+    labels: int = 0  # how many of the arguments, the last, are labels (labels.py): equal for all rows of a cell
     how: int = INNER
     absent: tuple[int, ...] = ()  # the arguments of a row without values, which may have some: COALESCE(x, 0)
     absent_valid: int = 0  # bit a: argument a has a value there
@@ -68,7 +69,7 @@ class Input:
         return self.how in (SEMI, ANTI)
 
     def scale(self, argument: int) -> int:
-        return self.scales[argument] if self.scales else 0
+        return self.scales[argument] if argument < len(self.scales) else 0
 
 
 class Aggregate(NamedTuple):
@@ -127,8 +128,11 @@ class Spec:
         None: rows cannot be merged, because a sum of floats would be rounded, or because two aggregates need an
         argument combined in different ways.
         """
-        found = []
+        found, of_cells = [], len(self.inputs[source].floats) - self.inputs[source].labels
         for argument, is_float in enumerate(self.inputs[source].floats):
+            if argument >= of_cells:
+                found.append(LOWEST)
+                continue
             wanted = self._asked_of(source, argument)
             if wanted <= {COUNT, MIN}:
                 found.append(LOWEST_FLOAT if is_float else LOWEST)
@@ -158,6 +162,22 @@ class Plan(NamedTuple):
 
     early: tuple[bool, ...]  # for each input: are its rows aggregated before the join?
     multiply: bool = False  # are all changes of a cell in a slide joined at once?
+
+
+class Moved(NamedTuple):
+    """New labels for old ones."""
+
+    old: Ints  # in ascending order
+    new: Ints
+
+    def of(self, labels: Ints) -> Ints:
+        """The new labels of these."""
+        return self.new[np.searchsorted(self.old, labels)]
+
+    def renew(self, arguments: Ints, valid: Ints, argument: int) -> None:
+        """Replace the labels of rows in this argument, where they have one."""
+        there = valid >> argument & 1 != 0
+        arguments[there, argument] = self.of(arguments[there, argument])
 
 
 class Cells(NamedTuple):
@@ -267,6 +287,10 @@ class JoinOperator(Operator[Batch, Answer, Sequence[KeptCells]], Protocol):
 
     def age(self) -> None:
         """Halve the weight of everything observed so far."""
+        ...
+
+    def relabel(self, moved: Mapping[tuple[int, int], Moved]) -> None:
+        """Replace the labels of values, by input and argument. Their order stays the same, and so do all answers."""
         ...
 
     def live_codes(self) -> tuple[npt.NDArray[np.bool_], ...]:

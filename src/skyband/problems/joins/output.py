@@ -19,9 +19,10 @@ from skyband.core.encoding.value_types import as_values
 from skyband.core.operator import Codes, Ints
 from skyband.errors import AggregateOverflow, InvalidQuery
 from skyband.expressions.aggregates import bind_filter
+from skyband.expressions.extremes import is_labelled
 from skyband.problems.joins.codes import JoinCodes
 from skyband.problems.joins.columns import BoundJoin, bind
-from skyband.problems.joins.operator import Answer, JoinOperator
+from skyband.problems.joins.operator import Answer, JoinOperator, Moved
 from skyband.problems.joins.planning import direction, ranked
 from skyband.problems.joins.query import JoinAggregate
 
@@ -48,8 +49,8 @@ class Lines(NamedTuple):
 class GroupsOutput:
     """Builds answers. With changes, it remembers the groups that it has shown, if it needs to."""
 
-    def __init__(self, query: JoinAggregate, bound: BoundJoin) -> None:
-        self._query, self._bound = query, bound
+    def __init__(self, query: JoinAggregate, bound: BoundJoin, codes: JoinCodes | None = None) -> None:
+        self._query, self._bound, self._codes = query, bound, codes
         self._grouped = [i for i, source in enumerate(bound.inputs) if source.grouped]
         time = pa.field("at" if gives_changes(query.emit) else "window_end", bound.time_type)
         lead = [time, pa.field("change", pa.string())] if gives_changes(query.emit) else [time]
@@ -105,9 +106,21 @@ class GroupsOutput:
             if way == "sum" and not pa.types.is_decimal(parts.schema.field(name).type):
                 # An intermediate sum may be larger than the result.
                 parts = parts.set_column(parts.column_names.index(name), name, parts[name].cast(_WIDE))
+        in_order: dict[str, pa.ChunkedArray] = {}  # strings are compared by their places among all of them
+        for name, _, kind in asked:
+            if is_labelled(kind):
+                order = pc.sort_indices(parts[name])
+                in_order[name] = parts[name].take(order)
+                place = np.empty(len(order), np.int64)
+                place[order.to_numpy()] = np.arange(len(order))
+                mask = pc.is_null(parts[name]).to_numpy()
+                parts = parts.set_column(parts.column_names.index(name), name, pa.array(place, mask=mask))
         added = parts.group_by(keys).aggregate([(name, way) for name, way, _ in asked])
         lines = added.select(keys)
         for name, way, kind in asked:
+            if name in in_order:
+                lines = lines.append_column(name, in_order[name].take(added[f"{name}_{way}"]))
+                continue
             try:
                 column = added[f"{name}_{way}"].cast(kind)
             except pa.ArrowInvalid:
@@ -228,10 +241,15 @@ class GroupsOutput:
 
     def _aggregate_columns(self, answer: Answer) -> list[pa.Array]:
         columns = []
-        for a, field in enumerate(self._aggregates):
+        for a, (field, bound) in enumerate(zip(self._aggregates, self._bound.aggregates, strict=True)):
             values = np.ascontiguousarray(answer.values[:, a])
             missing = answer.valid >> a & 1 == 0
-            if pa.types.is_floating(field.type):
+            if bound.is_labelled:
+                assert self._codes is not None, "only a session has answers in numbers"
+                column = self._codes.inputs[bound.input].values_of(bound.argument, values, ~missing)
+            elif pa.types.is_boolean(field.type):
+                column = pa.array(values != 0, mask=missing)
+            elif pa.types.is_floating(field.type):
                 column = pa.array(values.view(np.float64), mask=missing if missing.any() else None)
             elif pa.types.is_decimal(field.type):
                 column = as_decimals(values, max(0, field.type.scale), field.type)
@@ -255,6 +273,17 @@ class GroupsOutput:
     def restore(self, shown: npt.NDArray[Any]) -> None:
         parts = len(self._grouped)
         self._shown = {tuple(line[:parts]): tuple(line[parts:]) for line in shown.tolist()}
+
+    def relabel(self, moved: Mapping[tuple[int, int], Moved]) -> None:
+        """Replace the labels of values that are shown."""
+        if self._query.k is None or not self._shown:
+            return
+        values = np.array(list(self._shown.values()), np.int64)
+        for a, each in enumerate(self._bound.aggregates):
+            if each.is_labelled and (each.input, each.argument) in moved:
+                there = values[:, 0] >> a & 1 != 0
+                values[there, 1 + a] = moved[each.input, each.argument].of(values[there, 1 + a])
+        self._shown = dict(zip(self._shown, map(tuple, values.tolist()), strict=True))
 
     def compact(self, number: list[Ints]) -> None:
         """Renumber parts: for each grouped input, part p becomes number[p]."""

@@ -34,10 +34,11 @@ def specify(query: JoinAggregate, bound: BoundJoin, *, external_clock: bool = Fa
             each.size,
             each.variables,
             bool(each.grouped),
-            tuple(argument.is_float for argument in each.arguments),
+            (*(argument.is_float for argument in each.arguments), *(False for _ in each.labelled)),
             each.is_relation,
             each.scales,
             len(each.distinct),
+            len(each.labelled),
             HOWS[each.how],
             *each.absent,
         )
@@ -79,11 +80,16 @@ def direction(text: str) -> tuple[str, bool]:
 def coalesces(query: JoinAggregate, bound: BoundJoin) -> tuple[tuple[int, ...] | None, ...]:
     """For each input: how the arguments of rows are combined when rows are merged before a plan sees them.
 
-    None: its rows are not merged. A plan that the query names runs as published, so it gets every row.
+    None: its rows are not merged. A plan that the query names runs as published, so it gets every row. Labels are left
+    out: rows get them in their session.
     """
     spec = specify(query, bound)
     named = query.plan not in (None, MULTIPLY)
-    return tuple(None if named else spec.as_one(i) for i in range(len(spec.inputs)))
+    found = (None if named else spec.as_one(i) for i in range(len(spec.inputs)))
+    return tuple(
+        None if ways is None else ways[: len(source.arguments)]
+        for ways, source in zip(found, bound.inputs, strict=True)
+    )
 
 
 def better(name: str, query: JoinAggregate, spec: Spec, known: Mapping[str, Statistics]) -> ChosenPlan | None:

@@ -20,8 +20,19 @@ class Read(NamedTuple):
     keys: pa.RecordBatch  # the rows that are not UNMATCHED, with their key columns; it has at least one column
 
     @property
+    def time(self) -> Ints:
+        return self.rows.time
+
+    @property
     def unmatched(self) -> int:
         return int(np.count_nonzero(self.rows.cell == UNMATCHED))
+
+    def part(self, which: slice) -> Read:
+        """These rows, which follow one another."""
+        begin, end, _ = which.indices(len(self.time))
+        matched = self.rows.cell != UNMATCHED
+        before, inside = int(matched[:begin].sum()), int(matched[begin:end].sum())
+        return Read(self.rows.part(which), self.keys.slice(before, inside))
 
 
 class RowReader:

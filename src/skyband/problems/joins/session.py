@@ -65,11 +65,11 @@ class JoinSession(Session):
 
     @entry
     def read(self, batch: pa.RecordBatch, input: str) -> Arrivals:
-        """Read rows of an input into numbers, which the caller merges with those of others and gives to `push_rows`."""
-        i = self._which(input)
-        arrivals = self._read(rows_for(batch, self.schema[input]), i)
-        self._changing = True
-        return arrivals._replace(numbers=self._codec.with_codes(arrivals.numbers))
+        """Read rows of an input into numbers, which the caller merges with those of others and gives to `push_rows`.
+
+        Their cells get codes then: until then, a cell without other rows may be forgotten.
+        """
+        return self._read(rows_for(batch, self.schema[input]), self._which(input))
 
     @entry
     def push_rows(

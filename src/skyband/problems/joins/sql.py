@@ -35,11 +35,12 @@ from skyband.dialect.statement import Statement, is_over
 from skyband.dialect.text import word_at
 from skyband.dialect.window_bounds import bound_in, check_whole, start_of, with_bounds
 from skyband.expressions.aggregates import COUNT_DISTINCT, bind_argument, read_aggregate
+from skyband.expressions.extremes import labelled_column
 from skyband.expressions.grammar import rewritten
 from skyband.problems.joins.columns import LEAD, group_names
 from skyband.problems.joins.output import answer_schema
 from skyband.problems.joins.query import JoinAggregate, Relation, StreamInput
-from skyband.problems.joins.sql_aggregates import of_columns, without_filters
+from skyband.problems.joins.sql_aggregates import counted, labelled, of_columns, without_filters
 
 Schemas = Mapping[str, pa.Schema]
 
@@ -55,6 +56,7 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
     statement = of_columns(without_filters(statement), schemas)
     statement, schemas = with_columns(statement, schemas, _groups(statement), "GROUP BY")
     statement, schemas = with_columns(statement, schemas, counted(statement), "COUNT(DISTINCT …)")
+    statement, schemas = with_columns(statement, schemas, labelled(statement, schemas), "MIN and MAX of strings")
     return _ranked_as_lines(statement, schemas) if _ranks_as_lines(statement) else _groups_of(statement, schemas)[0]
 
 
@@ -204,14 +206,6 @@ def _groups(statement: Statement) -> list[exp.Expr]:
     return [] if group is None else list(group.expressions)
 
 
-def counted(statement: Statement) -> list[exp.Expr]:
-    """The expressions over columns in COUNT(DISTINCT …)."""
-    trees = [*(item.tree for item in statement.items), statement.select, *statement.kept]
-    counts = [count for tree in trees for count in tree.find_all(exp.Count) if isinstance(count.this, exp.Distinct)]
-    found = [count.this.expressions[0] for count in counts if len(count.this.expressions) == 1]
-    return [tree for tree in found if tree.find(exp.Column) and not tree.find(exp.AggFunc, exp.Star)]
-
-
 class Aggregates:
     """The aggregates and grouping columns of a statement, each once, with their names in the answer."""
 
@@ -248,8 +242,8 @@ class Aggregates:
         read = self._statement.attempt(lambda: read_aggregate(self.texts[name], called), aggregate)
         columns = list(aggregate.find_all(exp.Column, bfs=False))
         is_one = read.argument is not None and len({column.table for column in columns}) == 1
-        if is_one and read.function != COUNT_DISTINCT:
-            schema = self._schemas[columns[0].table]
+        schema = self._schemas[columns[0].table] if is_one else pa.schema([])
+        if is_one and read.function != COUNT_DISTINCT and labelled_column(read, schema) is None:
             self._statement.attempt(lambda: bind_argument(read, schema), columns[0])
 
     def _text(self, aggregate: exp.Expr) -> str:

@@ -27,7 +27,7 @@ from skyband.expressions.grammar import parts_of, rewritten
 from skyband.problems.joins import sql, sql_rows
 from skyband.problems.joins.output import answer_schema
 from skyband.problems.joins.query import JoinAggregate, StreamInput
-from skyband.problems.joins.sql_aggregates import of_columns, without_filters
+from skyband.problems.joins.sql_aggregates import counted, labelled, of_columns, without_filters
 from skyband.windows import tumbling
 
 Schemas = Mapping[str, pa.Schema]
@@ -44,7 +44,8 @@ def ask(statement: Statement, schemas: Schemas) -> QuerySpec:
         return sql_rows.asked_of_rows(statement, schemas)
     statement = of_columns(statement, schemas)
     statement, schemas = with_columns(statement, schemas, _partitions(statement), "PARTITION BY")
-    statement, schemas = with_columns(statement, schemas, sql.counted(statement), "COUNT(DISTINCT …)")
+    statement, schemas = with_columns(statement, schemas, counted(statement), "COUNT(DISTINCT …)")
+    statement, schemas = with_columns(statement, schemas, labelled(statement, schemas), "MIN and MAX of strings")
     statement, schemas = _filtered(statement, schemas)
     for partition in dict.fromkeys(_partition_of(window) for window in statement.over):
         statement, schemas = _with_aggregates(statement, schemas, partition)

@@ -30,7 +30,6 @@ from skyband.problems.joins.sql import (
     Aggregates,
     bounds_of,
     conditions_of,
-    counted,
     how_of,
     inputs_of,
     output_of,
@@ -38,6 +37,7 @@ from skyband.problems.joins.sql import (
     sets_equal,
     shown_of,
 )
+from skyband.problems.joins.sql_aggregates import counted
 
 Schemas = Mapping[str, pa.Schema]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,18 @@ from skyband.problems.joins.drivers.arrivals import ArrivalClock
 from skyband.problems.joins.drivers.clock import JoinClock
 from skyband.problems.joins.drivers.lifetimes import Coming
 from skyband.problems.joins.drivers.live_rows import LiveRows, Moves
-from skyband.problems.joins.operator import BEFORE, Answer, Batch, Cells, KeptCells, Known, Plan, ShowsGroups, Spec
+from skyband.problems.joins.operator import (
+    BEFORE,
+    Answer,
+    Batch,
+    Cells,
+    KeptCells,
+    Known,
+    Moved,
+    Plan,
+    ShowsGroups,
+    Spec,
+)
 
 _LIVE = ("last", "cell", "arguments", "valid", "weight")  # the columns of live rows in a snapshot
 SAFE_BITS = 62  # 2**SAFE_BITS joined rows can be counted
@@ -211,7 +222,17 @@ class Joined(ShowsGroups):
             saved |= {f"cells {source} {name}": column for name, column in told._asdict().items()}
             for rows in (f"live {source} cell", f"waiting {source} cell"):
                 saved[rows] = number[saved[rows]]
-        # Start again: everything follows from the live rows.
+        self._start_again(saved)
+
+    def relabel(self, moved: Mapping[tuple[int, int], Moved]) -> None:
+        saved = self.state()
+        for (source, argument), labels in moved.items():
+            for rows in ("live", "waiting"):
+                labels.renew(saved[f"{rows} {source} arguments"], saved[f"{rows} {source} valid"], argument)
+        self._start_again(saved)
+
+    def _start_again(self, saved: Arrays) -> None:
+        """Continue from a state of its own: everything follows from the live rows."""
         matches = self.matches
         self.__init__(self.spec, self.plan, **self._rooms)  # type: ignore[misc]
         self.restore(saved)

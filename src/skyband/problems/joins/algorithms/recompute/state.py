@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ from skyband.problems.joins.operator import (
     Cells,
     KeptCells,
     Known,
+    Moved,
     ShowsGroups,
     Spec,
     is_float,
@@ -339,6 +340,19 @@ class Recompute(ShowsGroups):
                 for j, row in self._unanswered
             ]
         self._codes = {}
+        self._find_shown()
+
+    def relabel(self, moved: Mapping[tuple[int, int], Moved]) -> None:
+        def renewed(source: int, row: Row) -> Row:
+            bits = list(row.bits)
+            for (i, argument), labels in moved.items():
+                if i == source and row.valid >> argument & 1:
+                    bits[argument] = int(labels.of(np.array(bits[argument])))
+            return row._replace(bits=tuple(bits))
+
+        for i, window in enumerate(self._windows):
+            window.rows = [held._replace(row=renewed(i, held.row)) for held in window.rows]
+        self._unanswered = [(i, None if row is None else renewed(i, row)) for i, row in self._unanswered]
         self._find_shown()
 
     def state(self) -> Arrays:

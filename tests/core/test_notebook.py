@@ -26,6 +26,18 @@ def test_a_plan_is_a_graph_with_costs_and_what_else_was_considered() -> None:
         assert said in text
 
 
+def test_a_box_of_a_plan_is_as_high_as_its_longest_text() -> None:
+    bids = pa.table({"t": [1], "symbol": ["OAK"], "price": [2]})
+    text = """EXPLAIN SELECT offers.symbol, COUNT(bids.*) AS n
+    FROM offers [WINDOW 600 ON t], bids [WINDOW 200 EVERY 10 ON t]
+    WHERE offers.symbol = bids.symbol GROUP BY offers.symbol"""
+    html = sb.sql(text, offers=bids, bids=bids)._repr_html_()
+    said = " ".join(parsed(html).split())
+    for window in ("the last 600, every 10", "the last 200, every 10", "join: offers.symbol = bids.symbol"):
+        assert window in said
+    assert "…" not in said
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from threading import Event
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.csv
@@ -14,9 +16,11 @@ from waiting import wait_until
 
 import skyband as sb
 from skyband.errors import EnvironmentProblem, InvalidInput
+from skyband.serving import workshop
 from skyband.serving.catalog import Catalog
 from skyband.serving.formats import as_csv
 from skyband.serving.replies import plan_json
+from skyband.serving.watching import Watched
 from skyband.serving.workshop import Workshop, table_feed
 
 ROWS = pa.schema({"minute": pa.int64(), "symbol": pa.string(), "price": pa.int64()})
@@ -306,3 +310,47 @@ def test_nulls_of_a_single_column_are_lines_of_csv() -> None:
         assert again.num_rows == 3, "a reader passes over an empty line"
         assert again["c"].to_pylist()[::2] == values[::2]
     assert as_csv(pa.table({"c": [1, None]}), header=False) == b'1\n""\n'
+
+
+def test_what_came_last_is_on_the_board_when_a_query_ends_and_nothing_after_it() -> None:
+    for _ in range(5):
+        watched = Watched(sb.TopK(k=1, by="x", window=sb.sliding(10)).open(pa.schema({"x": pa.int64()})), "best")
+        for value in range(4):
+            watched.session.push(pa.table({"x": [value]}))
+        watched.close()
+        assert watched.board.latest().table.column("score").to_pylist() == [3]
+    quiet = Watched(sb.TopK(k=1, by="x", window=sb.sliding(10)).open(pa.schema({"x": pa.int64()})), "quiet")
+    quiet.close()
+    quiet._refresher.join()
+    assert quiet.board.version == 0, "nothing has come, so there is no answer"
+
+
+def test_a_stream_is_replayed_at_its_pace_also_if_a_condition_leaves_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    class Waits(Event):
+        """Does not wait, but notes for how long it should."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0.0)
+            return False
+
+    monkeypatch.setattr(workshop, "Event", Waits)
+    monkeypatch.setattr(workshop, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    feed = table_feed("rows", pa.table({"x": range(40)}), 250.0)  # ten rows a push
+    bench = Workshop(Catalog("rows"), {"rows": feed})
+    bench.start("SELECT x FROM rows [WINDOW 10 ROWS EVERY 10 ROWS] WHERE x < 0 ORDER BY x LIMIT 1")
+    wait_until(lambda: len(waits) >= 4, "all rows")
+    assert waits[:4] == [0.04, 0.08, 0.12, 0.16]
+
+
+def test_a_server_that_is_closed_lets_its_readers_go_without_an_error(
+    windows, caplog: pytest.LogCaptureFixture
+) -> None:
+    session, server = windows
+    session.push(rows((0, "OAK", 5), (1, "ELM", 9), (2, "FIR", 7)))
+    with events(server, "/queries/best/changes") as told:
+        next(told)
+        server.close()
+        assert [event.kind for event in told if event.kind != "answer"] == []
+    assert [record.message for record in caplog.records] == []

@@ -18,6 +18,7 @@ from serving.five import STATEMENTS, feeds
 
 import skyband as sb
 from skyband.serving.catalog import Catalog
+from skyband.serving.watching import Watched
 from skyband.serving.workshop import Workshop
 
 READINGS = pa.schema({"id": pa.string(), "t": pa.int64(), "x": pa.float64()})
@@ -199,3 +200,53 @@ def test_pairs_of_groups_have_no_picture_and_hold_pairs_of_one_group_each() -> N
     assert len(held)
     assert (held["a_position"] % 2 == held["b_position"] % 2).all(), "both rows are of one side"
     assert set(held["b_position"].tolist()) <= set(session.held().tolist())
+
+
+def test_why_a_row_of_a_group_is_shown_is_told_also_if_rows_come_meanwhile() -> None:
+    session = sb.TopK(k=2, by="x", per="id", window=sb.sliding(1_000, every=100, on="t")).open(READINGS)
+    watched = Watched(session, "best")
+    session.push(readings(50))
+    pieces, calls = watched.picture.seen.pieces, []
+
+    def and_then_more_rows_come() -> Any:
+        found = pieces()
+        calls.append(len(calls))
+        session.push(pa.table({"id": ["r1"], "t": [50 + len(calls)], "x": [0.0]}, schema=READINGS))
+        return found
+
+    watched.picture.seen.pieces = and_then_more_rows_come
+    told = watched.picture.why("3")
+    assert calls, "rows came while the question was answered"
+    assert (told["row"]["id"], told["rank"], told["verdict"]) == ("r3", 1, "Rank 1 of 2: no row is better.")
+    watched.close()
+
+
+def test_of_too_many_held_rows_some_of_the_whole_window_are_drawn() -> None:
+    session = sb.TopK(k=8_000, by="x", window=sb.sliding(8_000, every=1_000)).open(READINGS)
+    watched = Watched(session, "best")
+    session.push(readings(8_000))
+    dots = watched.picture.draw()["dots"]
+    held = [id for id, is_held in zip(dots["id"], dots["held"], strict=True) if is_held]
+    assert 2_000 < len(held) < 4_000
+    for first in range(0, 8_000, 1_000):
+        assert sum(first <= id < first + 1_000 for id in held) > 200, "each part of the window has its share"
+    watched.close()
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+def test_with_groups_the_rows_that_are_lit_are_the_best_of_each(ascending: bool) -> None:
+    random = np.random.default_rng(3)
+    names = [None if number % 9 == 0 else f"r{number % 5}" for number in range(300)]
+    rows = pa.table({"id": names, "t": np.arange(300), "x": random.integers(0, 40, 300).astype(float)}, schema=READINGS)
+    query = sb.TopK(k=3, by="x", per="id", ascending=ascending, window=sb.sliding(120, on="t"))
+    session = query.open(READINGS)
+    watched = Watched(session, "best")
+    session.push(rows)
+    dots = watched.picture.draw()["dots"]
+    lit = [place for place, is_shown in enumerate(dots["shown"]) if is_shown]
+    shown = [(names[dots["id"][place]], dots["y"][place]) for place in lit]
+    now = session.top().to_pylist()
+    assert sorted(shown, key=str) == sorted(((row["id"], row["score"]) for row in now), key=str)
+    assert all(dots["held"][place] for place in lit)
+    assert watched.describe()["picture"]["legend"] == ["shown", "held", "ruled out"]
+    watched.close()

@@ -29,6 +29,28 @@ def test_a_widget_is_told_of_what_is_pushed_and_draws_it() -> None:
     assert session._observers == ()
 
 
+def test_a_widget_has_the_colours_of_its_notebook_whatever_the_system_has() -> None:
+    from serving.browser import chromium
+
+    from skyband.serving.widget import styles
+
+    dark, light = "rgb(19, 26, 46)", "rgb(255, 255, 255)"
+    themes = {
+        '<body data-jp-theme-light="false">': dark,
+        '<body data-jp-theme-light="true">': light,
+        '<body class="vscode-dark">': dark,
+        '<body class="vscode-light">': light,
+        '<html class="dark"><body>': dark,
+        "<body>": light,
+    }
+    with chromium() as browser:
+        page = browser.new_page(color_scheme="light")
+        for begin, wanted in themes.items():
+            page.set_content(f'<!doctype html>{begin}<style>{styles()}</style><div class="skyband-widget">x</div>')
+            found = page.evaluate("getComputedStyle(document.querySelector('.skyband-widget')).backgroundColor")
+            assert found == wanted, begin
+
+
 def test_what_is_no_running_query_is_refused() -> None:
     for given in ("best", None, sb.TopK(k=1, by="price", window=sb.sliding(2))):
         with pytest.raises(InvalidInput, match="live takes a session"):

@@ -146,8 +146,17 @@ def planner(
         bench.write(verdicts, json_file)
 
 
+class Served(StrEnum):
+    all = "all"
+    pipeline = "pipeline"
+    session = "session"
+
+
 @app.command()
 def serving(
+    served: Annotated[Served, typer.Argument(help="What readers follow: a pipeline on Spark, a session, or both.")] = (
+        Served.all
+    ),
     readers: Annotated[int, typer.Option(min=1, max=3_000, help="The number of readers of one answer.")] = 1_000,
     seconds: Annotated[float, typer.Option(min=1, help="How long a turn takes.")] = 10.0,
     turns: Annotated[int, typer.Option(min=1, help="The number of turns with readers, and without.")] = 3,
@@ -156,16 +165,26 @@ def serving(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Put the turns into the table of this Markdown page, with the date and the commit.",
+            help="Put the turns into the tables of this Markdown page, with the date and the commit.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Measure what HTTP readers cost: the delay of answers, skipped answers, and the slowdown of a session.
+    """Measure what HTTP readers cost: the delay of answers, skipped answers, and the slowdown of what they follow.
 
-    One answer changes ten times a second while a session is pushed to as fast as it takes rows. Readers are in a
-    process of their own, each with its own connection.
+    An answer changes ten times a second. Meanwhile a pipeline reads files as fast as it can on one core, or a thread
+    pushes rows to a session as fast as it takes them. Readers are in a process of their own, each with its own
+    connection. For a pipeline, the table also shows how much of a core each process uses.
     """
     from skyband.study.serving import run
 
-    run(Console(), readers=readers, seconds=seconds, turns=turns, json_file=json_file, page=report)
+    run(
+        Console(),
+        readers=readers,
+        seconds=seconds,
+        turns=turns,
+        of_session=served is not Served.pipeline,
+        of_pipeline=served is not Served.session,
+        json_file=json_file,
+        page=report,
+    )

@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from skyband.core.plan import Choice, Plan, Step
 
-_WIDE, _GAP, _HIGH, _CHARACTERS = 200, 34, 104, 30
+_WIDE, _GAP, _CHARACTERS = 200, 34, 30
+_LINE, _MOST_LINES = 15, 7  # of a box
 _CHOSEN: Final = "#e0900f"
 _STYLE: Final = (
     "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;max-width:960px;color:inherit;"
@@ -77,32 +78,36 @@ def _said(steps: Mapping[str, Step], name: str) -> str:
 
 def _graph(nodes: list[PlanNode]) -> str:
     width = len(nodes) * _WIDE + (len(nodes) - 1) * _GAP
-    drawn = "".join(_node(place * (_WIDE + _GAP), *node) for place, node in enumerate(nodes))
+    texts = [textwrap.wrap(node.said, _CHARACTERS, max_lines=_MOST_LINES, placeholder=" …") for node in nodes]
+    high = 44 + _LINE * max(4, *map(len, texts))
+    drawn = "".join(
+        _node(place * (_WIDE + _GAP), high, node, lines)
+        for place, (node, lines) in enumerate(zip(nodes, texts, strict=True))
+    )
     arrows = "".join(
-        f'<path d="M{x} {_HIGH / 2} h{_GAP - 12} m-5 -5 l6 5 l-6 5" fill="none" stroke="currentColor" opacity=".5"/>'
+        f'<path d="M{x} {high / 2} h{_GAP - 12} m-5 -5 l6 5 l-6 5" fill="none" stroke="currentColor" opacity=".5"/>'
         for x in (place * (_WIDE + _GAP) - _GAP + 5 for place in range(1, len(nodes)))
     )
     said = escape(" → ".join(f"{head}: {text}" for head, text, _ in nodes), quote=True)
     return (
-        f'<svg viewBox="0 0 {width} {_HIGH}" role="img" aria-label="{said}" '
+        f'<svg viewBox="0 0 {width} {high}" role="img" aria-label="{said}" '
         f'style="width:100%;max-width:{width}px;margin:8px 0;display:block">{arrows}{drawn}</svg>'
     )
 
 
-def _node(x: int, head: str, said: str, is_chosen: bool) -> str:
-    lines = textwrap.wrap(said, _CHARACTERS, max_lines=4, placeholder=" …")
+def _node(x: int, high: int, node: PlanNode, lines: list[str]) -> str:
     text = "".join(
-        f'<text x="{x + 12}" y="{44 + 15 * number}" font-size="11.5" fill="currentColor" opacity=".75">'
+        f'<text x="{x + 12}" y="{44 + _LINE * number}" font-size="11.5" fill="currentColor" opacity=".75">'
         f"{escape(line)}</text>"
         for number, line in enumerate(lines)
     )
-    border = (_CHOSEN, 1.8, 1) if is_chosen else ("currentColor", 1, 0.35)
-    colour = _CHOSEN if is_chosen else "currentColor"
+    border = (_CHOSEN, 1.8, 1) if node.is_chosen else ("currentColor", 1, 0.35)
+    colour = _CHOSEN if node.is_chosen else "currentColor"
     return (
-        f'<rect x="{x + 1}" y="1" width="{_WIDE - 2}" height="{_HIGH - 2}" rx="9" fill="none" stroke="{border[0]}" '
+        f'<rect x="{x + 1}" y="1" width="{_WIDE - 2}" height="{high - 2}" rx="9" fill="none" stroke="{border[0]}" '
         f'stroke-width="{border[1]}" stroke-opacity="{border[2]}"/>'
         f'<text x="{x + 12}" y="24" font-size="13.5" font-weight="650" fill="{colour}">'
-        f"{escape(head[:26])}</text>{text}"
+        f"{escape(node.head[:26])}</text>{text}"
     )
 
 

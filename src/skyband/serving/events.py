@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from contextlib import suppress
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -46,6 +47,7 @@ class Events:
         self._readers = 0
         self._connections = connections
         self._link: Link | None = None
+        self._serving: dict[asyncio.Task[Any], asyncio.AbstractEventLoop] = {}  # the readers that are served here
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -61,7 +63,11 @@ class Events:
         try:
             await send(_START)
             told = asyncio.ensure_future(self._tell(query, after, rate, send))
+            self._serving[told] = asyncio.get_running_loop()
             await asyncio.wait({gone, told}, return_when=asyncio.FIRST_COMPLETED)
+            self._serving.pop(told)
+            if told.cancelled() and not gone.done():  # the server lets its readers go
+                await send(_body(b"", more=False))
             told.cancel()
         finally:
             gone.cancel()
@@ -70,6 +76,12 @@ class Events:
     @property
     def readers(self) -> int:
         return self._readers + (0 if self._link is None else self._link.readers)
+
+    def let_go(self) -> None:
+        """Called from any thread: the readers that are served here get no more, and their connections end."""
+        for task, loop in [*self._serving.items()]:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(task.cancel)
 
     def close(self) -> None:
         """Called in the server's event loop, or after it."""

@@ -55,10 +55,10 @@ class Server:
         )
         started = Event()
         self._server = _Uvicorn(config, started)
-        self._thread = Thread(
+        self.thread = Thread(
             target=self._server.run, kwargs={"sockets": [listening]}, name="skyband serves", daemon=True
         )
-        self._thread.start()
+        self.thread.start()
         started.wait()
 
     @property
@@ -78,12 +78,13 @@ class Server:
 
     def wait(self) -> None:
         """Until somebody closes it, or interrupts this."""
-        while self._thread.is_alive():
-            self._thread.join(0.5)
+        while self.thread.is_alive():
+            self.thread.join(0.5)
 
     def close(self) -> None:
         self._server.should_exit = True
-        self._thread.join()
+        self._events.let_go()
+        self.thread.join()
         self._events.close()
         for query in self.catalog.queries():
             close: Any = getattr(query, "close", None)

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from decimal import Decimal
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, current_thread
 from typing import Any, Final
 
 import pyarrow as pa
@@ -46,8 +46,9 @@ class Watched(Served):
         self.can_be_asked = self._answers_top()
         self._is_refreshed = self.can_be_asked and not gives_windows(self._query.emit)
         self._end = session.observe(self._observe)
+        self._refresher = Thread(target=self._refresh, name=f"skyband serves {name}", daemon=True)
         if self._is_refreshed:
-            Thread(target=self._refresh, name=f"skyband serves {name}", daemon=True).start()
+            self._refresher.start()
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -61,6 +62,8 @@ class Watched(Served):
         self.state, self.problem = state, problem
         self._ended.set()
         self._news.set()
+        if self._is_refreshed and current_thread() is not self._refresher:
+            self._refresher.join()  # it looks at what came last
         self.board.close()
 
     def top(self, k: int | None, size: str | int | None) -> pa.Table:
@@ -164,17 +167,21 @@ class Watched(Served):
 
     def _refresh(self) -> None:
         """In a thread of its own: ask anew when rows have come, not more often than anybody can see."""
-        while not self._ended.is_set():
+        looked, is_over = 0, False  # pushes that were looked at
+        while not is_over:
             self._news.wait()
             self._news.clear()
-            try:
-                answer = self._shown(self.session.top())
-            except SkybandError as error:
-                self.close("failed", str(error))
-                return
-            before = self.board.latest()
-            if before is None or not before.table.equals(answer):
-                self._publish(answer)
+            is_over = self._ended.is_set()  # then the last rows may still be news
+            if looked != self._pushes:
+                looked = self._pushes
+                try:
+                    answer = self._shown(self.session.top())
+                except SkybandError as error:
+                    self.close("failed", str(error))
+                    return
+                before = self.board.latest()
+                if before is None or not before.table.equals(answer):
+                    self._publish(answer)
             self._ended.wait(_REFRESH_SECONDS)
 
     def _rows_per_second(self) -> float:

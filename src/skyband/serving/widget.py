@@ -45,10 +45,18 @@ def styles() -> str:
         [
             f".skyband-widget {{ {' '.join(light)} --radius: 12px; }}",
             f"@media (prefers-color-scheme: dark) {{ .skyband-widget {{ {' '.join(colours)} }} }}",
+            # Notebooks have themes of their own: of Jupyter, VS Code and marimo.
+            *(f"{_under(theme)} {{ {' '.join(kind)} }}" for theme, kind in (("light", light), ("dark", colours))),
             *board,
             (ASSETS / "widget.css").read_text(encoding="utf-8"),
         ]
     )
+
+
+def _under(theme: str) -> str:
+    """The widget in a notebook that has this theme, whatever the system has."""
+    jupyter = f'[data-jp-theme-light="{"true" if theme == "light" else "false"}"]'
+    return ", ".join(f"{place} .skyband-widget" for place in (jupyter, f".vscode-{theme}", f"html.{theme}"))
 
 
 def live(session: Session) -> Any:
@@ -124,7 +132,9 @@ def tell(widget: Any, watched: Watched) -> None:
         latest, figures = watched.board.latest(), watched.figures()
         rows = [] if latest is None else formats.rows_of(latest.table.slice(0, _MOST_ROWS))
         held, within = figures.get("rows_held"), figures.get("rows_in_window")
-        note = f"{held:,} rows held" + ("" if within is None else f" of {within:,} in the window")
+        note = f"{held:,} rows held"
+        if within is not None:  # an algorithm may sweep out rows some time after they have left the window
+            note += f"{',' if held > within else ' of'} {within:,} in the window"
         widget.answer = {"about": watched.describe(), "rows": rows, "note": note}
         if watched.picture is not None:
             widget.picture = {"form": watched.picture.form, **watched.picture.draw()}

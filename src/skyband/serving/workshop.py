@@ -32,12 +32,13 @@ _PUSHES_PER_SECOND: Final = 25
 _UNITS: Final = ("SECOND", "SECONDS", "MINUTE", "MINUTES", "HOUR", "HOURS", "DAY", "DAYS")
 
 
-def words() -> dict[str, list[str]]:
-    """The words and functions of the dialect, for the editor to colour and to complete."""
+def words() -> dict[str, Any]:
+    """The words and functions of the dialect, for the editor to colour and to complete, and how long a statement is."""
     single = [each for word in WORDS for each in word.split()]
     return {
         "words": list(dict.fromkeys([*single, "ALL", *(mode.upper() for mode in MODES), *_UNITS])),
         "functions": [*known_functions(), "ROW_NUMBER", "RANK", "DENSE_RANK"],
+        "most": MOST_STATEMENT,
     }
 
 
@@ -105,7 +106,9 @@ class Workshop:
             self._count += 1
             name = f"query{self._count}"
             watched = Watched(started.running.session, name, statement=text, shows=started.shown)
-            self._running[name] = _Run(started, watched, slowest)
+            # Rows of one stream are counted as they are read: a condition may leave few of them to the session.
+            rows_per_push = batch_rows if len(statement.leaves) == 1 else 0
+            self._running[name] = _Run(started, watched, slowest, rows_per_push)
             self._catalog.add(watched)
         return watched
 
@@ -149,8 +152,9 @@ class TooManyQueries(SkybandError):
 class _Run:
     """A statement that is fed in a thread of its own."""
 
-    def __init__(self, started: Started, watched: Watched, rows_per_second: float) -> None:
+    def __init__(self, started: Started, watched: Watched, rows_per_second: float, rows_per_push: int) -> None:
         self._started, self.watched, self._rate = started, watched, rows_per_second
+        self._rows_per_push = rows_per_push  # 0: nobody knows
         self._stopped = Event()
         self._thread = Thread(target=self._feed, name=f"skyband feeds {watched.name}", daemon=True)
         self._thread.start()
@@ -163,8 +167,9 @@ class _Run:
     def _feed(self) -> None:
         began, session = time.monotonic(), self._started.running.session
         try:
-            for _ in self._started.running.answers:
-                ahead = session.stats().rows_in / self._rate - (time.monotonic() - began)
+            for pushes, _ in enumerate(self._started.running.answers, start=1):
+                rows = max(session.stats().rows_in, pushes * self._rows_per_push)
+                ahead = rows / self._rate - (time.monotonic() - began)
                 if ahead < -1:  # the machine does not keep up: go on from here, without a burst
                     began -= ahead
                 if self._stopped.wait(max(0.0, ahead)):

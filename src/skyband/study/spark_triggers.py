@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skyband.api import top_k
+from skyband.study.processes import cpu_seconds
 from skyband.study.results import Result
 from skyband.study.sizes import SPARK_TRIGGER_LINES
-from skyband.study.spark_runs import SETTINGS_OF_OWN, Run, check_answers, cpu_seconds, instants, settings
+from skyband.study.spark_runs import SETTINGS_OF_OWN, Run, check_answers, instants, settings
 from skyband.windows import sliding
 
 if TYPE_CHECKING:

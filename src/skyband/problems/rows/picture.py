@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from skyband.core.encoding.schemas import plain_schema
 from skyband.core.explain import readable
 from skyband.core.operator import Floats, Ints
 from skyband.core.picture import MOST_HELD, Found, Picture, Plain, found, is_better, leaves, sample, window_of
-from skyband.core.seen import Row, SeenRows
+from skyband.core.seen import Piece, Row, SeenRows
 from skyband.core.session import Session
 from skyband.expressions import Score, bind
 from skyband.problems.rows.query import TopK
@@ -59,13 +60,16 @@ class RowsPicture(Picture):
     def draw(self) -> Found:
         seen, held = self.seen, self.session.held()
         window = window_of(seen)
-        position, place, score = self._all()
+        pieces = self.seen.pieces()  # once: rows come meanwhile
+        position, place, score = _together(pieces)
         live = np.isfinite(score) & np.isfinite(place)
         if window["size"] is not None:
             live &= place > window["now"] - 1.15 * window["size"]  # some that have just left
         position, place, score = position[live], place[live], score[live]
         is_held = np.isin(position, held)
-        shown = np.union1d(np.flatnonzero(is_held)[-MOST_HELD:], sample(np.flatnonzero(~is_held), position))
+        shown = np.union1d(
+            sample(np.flatnonzero(is_held), position, MOST_HELD), sample(np.flatnonzero(~is_held), position)
+        )
         return window | {
             "by": readable(self._score.text),
             "k": self._query.k,
@@ -78,8 +82,14 @@ class RowsPicture(Picture):
                 "x": np.round(place[shown], 6).tolist(),
                 "y": score[shown].tolist(),
                 "held": is_held[shown].astype(int).tolist(),
-            },
+            }
+            | ({"shown": self._listed_now(pieces, position[shown])} if self._query.per else {}),
         }
+
+    def describe(self) -> Found:
+        """With groups there are many k-th scores, and so no line."""
+        described = super().describe()
+        return described | {"legend": described["legend"][:3]} if self._query.per else described
 
     def why(self, id: str) -> Found | None:
         """Ranks are those of the window that is open now."""
@@ -123,34 +133,41 @@ class RowsPicture(Picture):
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _all(self) -> tuple[Ints, Floats, Floats]:
-        pieces = self.seen.pieces()
-        return (
-            np.concatenate([piece.position for piece in pieces]),
-            np.concatenate([piece.place for piece in pieces if piece.place is not None]),
-            np.concatenate([piece.score for piece in pieces if piece.score is not None]),
-        )
-
     def _better(self, row: Row, now: float) -> tuple[Ints, Ints]:
         """The arrivals of the window that rank before a row, best first: a better score, or the same and more recent;
         and those of them that outlive it."""
-        seen = self.seen
-        position, place, score = self._all()
+        seen, pieces = self.seen, self.seen.pieces()
+        position, place, score = _together(pieces)
         key, own = (-score, -row.score) if self._query.ascending else (score, row.score)
         ends = seen.ends(place)
         with np.errstate(invalid="ignore"):
             later = (place > row.place) | ((place == row.place) & (position > row.position))
             before = ((key > own) | ((key == own) & later)) & (ends > now)
         if self._query.per:
-            before &= self._same_group(row)
+            before &= self._same_group(row, pieces)
         which = np.flatnonzero(before)
         which = which[np.lexsort((-position[which], -place[which], -key[which]))]
         return position[which], position[which[ends[which] >= seen.ends(np.array([row.place]))[0]]]
 
-    def _same_group(self, row: Row) -> npt.NDArray[np.bool_]:
-        """Which of all rows that are remembered are of a row's group."""
+    def _listed_now(self, pieces: Sequence[Piece], among: Ints) -> list[int]:
+        """Of these arrivals, which one of the k best of its group in the open window is: 1, else 0."""
+        position, place, score = _together(pieces)
+        rows = pa.Table.from_batches([piece.rows for piece in pieces]).select([*self._query.per])
+        window = np.flatnonzero((self.seen.ends(place) > self.seen.now()) & np.isfinite(score))
+        group = np.zeros(len(window), np.int64)
+        for column in rows.take(pa.array(window)).columns:
+            codes = column.combine_chunks().dictionary_encode(null_encoding="encode").indices.to_numpy()
+            group = np.unique(group * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+        key = score[window] if self._query.ascending else -score[window]
+        order = np.lexsort((-position[window], -place[window], key, group))
+        first = np.searchsorted(group[order], group[order])
+        best = position[window[order[np.arange(len(order)) - first < self._query.k]]]
+        return np.isin(among, best).astype(int).tolist()
+
+    def _same_group(self, row: Row, pieces: Sequence[Piece]) -> npt.NDArray[np.bool_]:
+        """Which rows of these pieces are of a row's group."""
         masks = []
-        for piece in self.seen.pieces():
+        for piece in pieces:
             mask = np.ones(len(piece.position), bool)
             for name in self._query.per:
                 mask &= np.array([value == row.values[name] for value in piece.rows.column(name).to_pylist()], bool)
@@ -165,6 +182,15 @@ class RowsPicture(Picture):
             shown = f"{given:g}" if isinstance(given, float) else str(given)
             text = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", lambda _, shown=shown: shown, text)  # type: ignore[misc]
         return text
+
+
+def _together(pieces: Sequence[Piece]) -> tuple[Ints, Floats, Floats]:
+    """The arrivals, places and scores of all rows."""
+    return (
+        np.concatenate([piece.position for piece in pieces]),
+        np.concatenate([piece.place for piece in pieces if piece.place is not None]),
+        np.concatenate([piece.score for piece in pieces if piece.score is not None]),
+    )
 
 
 def _verdict(k: int, rank: int | None, dominators: int, is_held: bool, has_left: bool) -> str:

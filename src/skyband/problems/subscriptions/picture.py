@@ -85,7 +85,9 @@ class SubscriptionsPicture(Picture):
                 lane.append(int(group))
                 state.append(2)
         is_held, is_shown = np.isin(position, held), np.isin(position, answer.position)
-        below = np.union1d(np.flatnonzero(is_held)[-MOST_HELD:], sample(np.flatnonzero(~is_held), position, MOST_DOTS))
+        below = np.union1d(
+            sample(np.flatnonzero(is_held), position, MOST_HELD), sample(np.flatnonzero(~is_held), position, MOST_DOTS)
+        )
         ids += [f"-{row}" for row in position[below].tolist()]
         x += np.round(place[below], 6).tolist()
         y += scattered(position[below]).tolist()

@@ -1,5 +1,5 @@
 // Ranks over time, and the small live charts.
-import { colours, element, hues, identity, number, prepare, short, text, title } from "./format.js";
+import { colours, element, fitted, hue, identity, number, prepare, short, text, textsOf, title } from "./format.js";
 
 const MOST = 160; // answers in the bump chart
 
@@ -16,13 +16,13 @@ export class Bump {
     this.next = 0;
   }
 
-  add(rows, columns, wall = performance.now()) {
-    const ranks = new Map();
-    rows.slice(0, 12).forEach((row, place) => {
+  add(rows, columns, groups = [], wall = performance.now()) {
+    const ranks = new Map(), shown = rows.slice(0, 12), words = textsOf(shown, groups);
+    shown.forEach((row, place) => {
       const key = identity(row, columns);
       ranks.set(key, row.rank ?? place + 1);
-      this.named.set(key, title(row).title);
-      if (!this.colour.has(key)) this.colour.set(key, hues[this.next++ % hues.length]);
+      this.named.set(key, title(row, words).title);
+      if (!this.colour.has(key)) this.colour.set(key, this.next++);
     });
     const last = this.answers[this.answers.length - 1];
     if (last && same(last.ranks, ranks)) { last.until = wall; return; }
@@ -38,7 +38,7 @@ export class Bump {
     const paint = colours();
     if (this.answers.length < 1) return;
     const last = this.answers[this.answers.length - 1];
-    const widest = Math.max(...[...last.ranks.keys()].map((key) => context.measureText(this.named.get(key)).width), 0);
+    const widest = Math.max(...[...last.ranks.keys()].map((key) => context.measureText(this.named.get(key).slice(0, 60)).width), 0);
     const left = 26, right = Math.min(widest + 18, width * 0.34), top = 10, bottom = 10;
     const most = Math.max(...this.answers.map((answer) => Math.max(...answer.ranks.values(), 1)));
     const first = this.answers[0].wall, now = performance.now(), length = Math.max(now - first, 4000);
@@ -51,7 +51,7 @@ export class Bump {
     const keys = new Set(this.answers.flatMap((answer) => [...answer.ranks.keys()]));
     for (const key of keys) {
       const listed = last.ranks.has(key);
-      context.strokeStyle = this.colour.get(key);
+      context.strokeStyle = hue(this.colour.get(key));
       context.globalAlpha = listed ? 0.95 : 0.28;
       context.lineWidth = listed ? 2.4 : 1.5;
       context.beginPath();
@@ -72,12 +72,12 @@ export class Bump {
     context.textAlign = "left";
     for (const [key, rank] of last.ranks) {
       const at = x(now);
-      context.fillStyle = this.colour.get(key);
+      context.fillStyle = hue(this.colour.get(key));
       context.beginPath();
       context.arc(at, y(rank), 4, 0, 7);
       context.fill();
       context.fillStyle = paint.ink;
-      context.fillText(clip(context, this.named.get(key), right - 14), at + 9, y(rank));
+      context.fillText(fitted(context, this.named.get(key), right - 14), at + 9, y(rank));
     }
     context.textBaseline = "alphabetic";
   }
@@ -87,12 +87,6 @@ function same(a, b) {
   if (a.size !== b.size) return false;
   for (const [key, rank] of a) if (b.get(key) !== rank) return false;
   return true;
-}
-
-function clip(context, said, most) {
-  if (context.measureText(said).width <= most) return said;
-  while (said.length > 1 && context.measureText(`${said}…`).width > most) said = said.slice(0, -1);
-  return `${said}…`;
 }
 
 const FIGURES = [
@@ -120,7 +114,10 @@ export class Figures {
   show(figures) {
     for (const [key, name, drawn] of FIGURES) {
       const value = figures[key];
-      if (value === null || value === undefined) continue;
+      if (value === null || value === undefined) {
+        if (this.made.has(key)) this.made.get(key).box.children[1].textContent = "–";
+        continue;
+      }
       if (!this.made.has(key)) {
         const box = element("div", { class: "figure" }, element("div", { class: "name" }, name), element("div", { class: "value" }), drawn ? element("canvas", { "aria-hidden": "true" }) : null);
         this.place.append(box);
@@ -128,16 +125,17 @@ export class Figures {
       }
       const { box, past } = this.made.get(key);
       const isTime = typeof value === "string";
-      box.children[1].textContent = isTime ? text(value) : value >= 1e7 ? short(value) : number(value);
+      box.children[1].textContent = isTime ? text(value, null, true) : value >= 1e7 ? short(value) : number(value);
       box.title = isTime ? value : "";
-      box.children[1].className = "value";
+      box.children[1].className = isTime ? "value small" : "value";
       past.push(value);
       if (past.length > 90) past.shift();
       if (drawn) this.line(box.children[2], past);
     }
   }
 
-  line(canvas, past) {
+  line(canvas, values) {
+    const past = values.length > 1 ? values : [values[0], values[0]];
     const { context, width, height } = prepare(canvas);
     const paint = colours(), high = Math.max(...past, 1e-9), low = Math.min(...past, 0);
     const x = (place) => (place / Math.max(1, past.length - 1)) * width, y = (value) => height - 2 - ((value - low) / (high - low || 1)) * (height - 4);

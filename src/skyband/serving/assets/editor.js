@@ -5,7 +5,7 @@ const TOKEN = /(--[^\n]*)|('(?:[^']|'')*'?)|(\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b)
 
 export class Editor {
   constructor(area, paint, list, { check, run }) {
-    Object.assign(this, { area, list, paintBox: paint, check, run, tables: [], words: [], functions: [], mark: null, offered: [], chosen: 0 });
+    Object.assign(this, { area, list, paintBox: paint, check, run, tables: [], words: [], functions: [], mark: null, offered: [], chosen: 0, most: 8000 });
     area.addEventListener("input", () => { this.mark = null; this.paint(); this.offer(); clearTimeout(this.waiting); this.waiting = setTimeout(() => this.check(area.value), 250); });
     area.addEventListener("keydown", (event) => this.key(event));
     area.addEventListener("blur", () => setTimeout(() => this.close(), 150));
@@ -13,8 +13,8 @@ export class Editor {
   }
 
   // What there is to write about; a person may have begun before it was known.
-  know({ tables, words = [], functions = [] }) {
-    Object.assign(this, { tables, words, functions });
+  know({ tables, words = [], functions = [], most = 8000 }) {
+    Object.assign(this, { tables, words, functions, most });
     this.paint();
     if (document.activeElement === this.area) this.offer();
   }
@@ -26,6 +26,12 @@ export class Editor {
     this.check(text);
   }
 
+  // What was typed last need not be checked any more.
+  settle() {
+    clearTimeout(this.waiting);
+    this.close();
+  }
+
   // A mistake: `place` counts characters from the start.
   point(place) {
     this.mark = place;
@@ -34,6 +40,7 @@ export class Editor {
 
   paint() {
     const text = this.area.value, parts = [];
+    if (text.length > this.most) return this.paintBox.replaceChildren(`${text}\n`); // too long to run, and to colour
     const tables = new Set(this.tables.map((table) => table.name.toLowerCase())), columns = new Set(this.tables.flatMap((table) => table.columns.map((column) => column.name.toLowerCase())));
     let marked = false;
     for (const found of text.matchAll(TOKEN)) {

@@ -1,5 +1,5 @@
 // Lanes: what several streams, subscriptions or inputs have, over one time axis. Each lane has a window of its own.
-import { clock, colours, hues, number, prepare, short, span } from "./format.js";
+import { clock, colours, cut, fitted, hue, number, prepare, short, span } from "./format.js";
 
 const PAD = { right: 12, top: 8, bottom: 24 }, GAP = 6, TALL = 92, LOW = 34, GLIDE_MS = 450, MOST_GLIDE = 0.05; // of the window
 
@@ -95,14 +95,14 @@ export class Lanes {
     const lines = box.high > 46 && box.note ? [box.name, ...wrapped(context, box.note, left - 10)] : [box.name];
     lines.slice(0, 4).forEach((line, number) => {
       context.fillStyle = number ? paint.soft : paint.ink;
-      context.fillText(clip(context, line, left - 10), 0, box.top + box.high / 2 + (number - (Math.min(lines.length, 4) - 1) / 2) * 14);
+      context.fillText(fitted(context, line, left - 10), 0, box.top + box.high / 2 + (number - (Math.min(lines.length, 4) - 1) / 2) * 14);
     });
     context.textBaseline = "alphabetic";
   }
 
-  axis(context, { left, now, x, boxes }, paint) {
-    const { width, height } = this.box, { kind, size, on } = this.data;
-    const say = kind === "time" ? clock : (value) => number(Math.round(value));
+  axis(context, layout, paint) {
+    const { left, now, x, boxes } = layout, { width, height } = this.box, { kind, size, on } = this.data;
+    const say = kind === "time" ? (value) => clock(value, size ?? now - layout.from) : (value) => number(Math.round(value));
     context.fillStyle = paint.soft;
     context.textAlign = "right";
     context.fillText(say(now), width - PAD.right - 2, height - 7);
@@ -117,7 +117,7 @@ export class Lanes {
   links(context, layout) {
     const groups = new Map();
     for (const dot of this.dots) if (dot.group >= 0 && dot.state === 2) groups.set(dot.group, [...(groups.get(dot.group) ?? []), dot]);
-    for (const [group, dots] of groups) this.link(context, dots, layout, hues[group % hues.length], this.pointed?.group === group ? 1 : 0.45);
+    for (const [group, dots] of groups) this.link(context, dots, layout, hue(group), this.pointed?.group === group ? 1 : 0.45);
   }
 
   link(context, dots, layout, colour, alpha) {
@@ -143,7 +143,7 @@ export class Lanes {
     if (x < layout.left - 3) return;
     const grouped = this.data.groups.length > 0 && dot.group >= 0;
     context.beginPath();
-    context.fillStyle = dot.state === 2 ? (grouped ? hues[dot.group % hues.length] : paint.top) : dot.state === 1 ? paint.held : paint.faint;
+    context.fillStyle = dot.state === 2 ? (grouped ? hue(dot.group) : paint.top) : dot.state === 1 ? paint.held : paint.faint;
     context.globalAlpha = dot.state === 2 ? 1 : dot.state === 1 ? 0.75 : 0.4;
     context.arc(x, y, dot.state === 2 ? 3.8 : dot.state === 1 ? 2.2 : 1.6, 0, 7);
     context.fill();
@@ -163,7 +163,7 @@ export class Lanes {
     if (!this.data.linked && same.length < 60) this.link(context, same, layout, paint.ink, 0.5);
     const title = this.data.groups[dot.group]?.title, [x, y] = layout.place(dot);
     const words = [this.data.lanes[dot.lane].name, title, ["ruled out", "held", "shown"][dot.state], "why?"].filter(Boolean);
-    const said = words.join(" · "), wide = context.measureText(said).width + 16;
+    const said = words.map((word) => cut(word, 60)).join(" · "), wide = context.measureText(said).width + 16;
     const at = Math.min(Math.max(x - wide / 2, 4), this.box.width - wide - 4), above = y > 44 ? y - 34 : y + 14;
     context.fillStyle = paint.card;
     context.strokeStyle = paint.line;
@@ -202,12 +202,6 @@ export class Lanes {
       event.preventDefault();
     } else if (event.key === "Enter" && this.pointed) this.ask(this.pointed.id);
   }
-}
-
-function clip(context, said, most) {
-  if (context.measureText(said).width <= most) return said;
-  while (said.length > 1 && context.measureText(`${said}…`).width > most) said = said.slice(0, -1);
-  return `${said}…`;
 }
 
 function wrapped(context, said, most) {

@@ -134,7 +134,7 @@ export class Picture {
     context.textBaseline = "middle";
     for (const value of ticks(this.scale, axes.log)) context.fillText(short(value || 0), LEFT - 8, axes.y(value));
     context.textBaseline = "alphabetic";
-    const say = this.data.kind === "time" ? clock : (value) => number(Math.round(value));
+    const say = this.data.kind === "time" ? (value) => clock(value, size ?? now - axes.from) : (value) => number(Math.round(value));
     context.textAlign = "left";
     if (size !== null) context.fillText(say(now - size), start + 2, height - 8);
     context.textAlign = "right";

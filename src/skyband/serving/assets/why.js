@@ -1,5 +1,7 @@
 // Why is this row here, and why is that one not?
-import { details, element, number, span, text, title } from "./format.js";
+import { asJson, details, element, hidden, number, span, text, title } from "./format.js";
+
+const MOST_VALUE = 200, MOST_COLUMNS = 40; // of a row that is asked about
 
 export class Why {
   constructor(panel, { get }) {
@@ -12,12 +14,22 @@ export class Why {
   }
 
   open() {
-    if (this.panel.hidden) this.back = document.activeElement;
+    if (!this.panel.hidden) return;
+    this.back = document.activeElement;
     this.panel.hidden = false;
+    this.panel.focus({ preventScroll: true }); // the keyboard goes on in here
+  }
+
+  // An example of a condition, over the columns there are.
+  suggest(columns) {
+    const shown = columns.filter((column) => !hidden.has(column.name)), named = shown.find((column) => /string/.test(column.type)), first = named ?? shown[0];
+    if (first) this.panel.querySelector("#where-text").placeholder = named ? `${first.name} = '…'` : `${first.name} > 10`;
   }
 
   close() {
+    if (this.panel.hidden) return;
     this.panel.hidden = true;
+    this.panel.querySelector("#found").replaceChildren();
     this.back?.focus?.();
   }
 
@@ -25,8 +37,9 @@ export class Why {
   async askRow(row) {
     this.open();
     this.panel.querySelector("#found").replaceChildren();
-    const shown = Object.fromEntries(Object.entries(row).filter(([, value]) => typeof value !== "object" || value === null));
-    await this.tell(`/queries/${this.query}/why?row=${encodeURIComponent(JSON.stringify(shown))}`);
+    // What is long is left out, and of many columns the last ones: an address has its limits, and the others tell the row.
+    const shown = Object.entries(row).filter(([, value]) => (typeof value !== "object" || value === null) && String(value).length <= MOST_VALUE).slice(0, MOST_COLUMNS);
+    await this.tell(`/queries/${this.query}/why?row=${encodeURIComponent(asJson(Object.fromEntries(shown)))}`);
   }
 
   async search(where) {
@@ -59,7 +72,7 @@ export class Why {
   }
 
   say(what) {
-    this.panel.querySelector("#reason").replaceChildren(element("p", { class: "said" }, what));
+    this.replace(element("p", { class: "said" }, what));
   }
 
   show(reason) {
@@ -74,12 +87,26 @@ export class Why {
       parts.push(element("h3", {}, reason.better_head ?? (shown ? "Better ones" : "What keeps it out")),
         list(reason.better, (row) => row.id && this.ask(row.id), (row) => (row.outlives === undefined || row.outlives === null ? "" : row.outlives ? "outlives it" : "leaves before it")));
     }
-    this.panel.querySelector("#reason").replaceChildren(...parts);
+    this.replace(...parts);
+  }
+
+  // What was clicked to get here may go with what was there.
+  replace(...parts) {
+    const place = this.panel.querySelector("#reason"), hadFocus = place.contains(document.activeElement);
+    place.replaceChildren(...parts);
+    if (hadFocus) this.panel.focus();
+    this.panel.scrollTop = 0;
   }
 }
 
+// The terms with their values, and what they come to.
+function score({ computed, score: value }) {
+  const said = typeof value === "number" && Number.isFinite(value) ? value.toLocaleString("en", { maximumSignificantDigits: 12 }) : number(value);
+  return /^-?[\d.]+$/.test(computed) ? said : `${computed} = ${said}`;
+}
+
 function ofRow(reason) {
-  return [["score", `${reason.computed} = ${number(reason.score)}`], ["rank now", reason.rank ? number(reason.rank) : "none"],
+  return [["score", score(reason)], ["rank now", reason.rank ? number(reason.rank) : "none"],
     ["dominated by", `${number(reason.dominators)} ${reason.dominators === 1 ? "row" : "rows"} (${reason.k} would rule it out)`], ["leaves", leaves(reason.leaves)], ["arrival", number(reason.position)]];
 }
 

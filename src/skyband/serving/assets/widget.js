@@ -4,7 +4,7 @@ function render({ model, el }) {
   const list = element("ol", { class: "board" }), canvas = element("canvas"), head = element("h2"), note = element("p", { class: "note" });
   el.append(element("div", { class: "widget-board" }, head, list), element("div", { class: "widget-picture" }, canvas, note));
   useColoursOf(el);
-  const board = new Leaderboard(list, () => {});
+  const board = new Leaderboard(list, null);
   let picture = null; // it is known with the first answer what draws it
   const answer = () => {
     const { about, rows, note: said } = model.get("answer");
@@ -25,7 +25,8 @@ function render({ model, el }) {
   answer();
   dots();
   let running = true;
-  const animate = () => { if (!running) return; if (!canvas.hidden && canvas.clientWidth) picture?.draw(); requestAnimationFrame(animate); };
+  let frames = 0; // a notebook may change its theme
+  const animate = () => { if (!running) return; if (++frames % 60 === 0) forgetColours(); if (!canvas.hidden && canvas.clientWidth) picture?.draw(); requestAnimationFrame(animate); };
   requestAnimationFrame(animate);
   return () => { running = false; };
 }

@@ -6,11 +6,14 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
 from pipelines.test_file import RIGHT, problem, written
 
+from skyband.errors import InvalidInput
 from skyband.pipelines.checking import check_file
 from skyband.pipelines.checkpoints import asked_by
 from skyband.pipelines.file import load
+from skyband.pipelines.submitting import submit_line
 
 
 def test_all_mistakes_of_a_file_are_said_at_once(tmp_path: Path) -> None:
@@ -124,3 +127,62 @@ def test_a_statement_that_is_not_the_one_of_the_checkpoint(tmp_path: Path) -> No
     check_file(written(tmp_path, RIGHT.replace("ORDER BY", "\norder  by")))  # says the same
     (folder / "trades_1.json").write_text("{")
     check_file(written(tmp_path, changed))  # what is damaged is said by `run`
+
+
+SECRET = """
+[sinks.other]
+format = "jdbc"
+url = "jdbc:postgresql://db/sales"
+table = "best"
+options = { password = "${PGPASSWORD}" }
+"""
+
+
+def test_what_spark_connect_cannot_do_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+[sources.trades]
+format = "parquet"
+path = "trades"
+schema = "t BIGINT, price DOUBLE"
+stream = false
+[queries.top]
+sql = "SELECT * FROM trades [WINDOW 10 EVERY 5 ON t] ORDER BY price DESC LIMIT 1"
+to = ["files", "lake"]
+[sinks.files]
+format = "parquet"
+path = "/answers"
+[sinks.lake]
+format = "delta"
+path = "s3://lake/best"
+[spark]
+"spark.remote" = "spark://host:7077"
+"spark.master" = "local[2]"
+"""
+    relative = (
+        "is relative to this file, which the server of Spark Connect does not have. Write a whole path of the server"
+    )
+    assert [line.split(": ", 1)[0] for line in problem(tmp_path, text).splitlines()] == [
+        *("market.toml:17", "market.toml:17", "market.toml:1", "market.toml:4", "market.toml:9")
+    ]
+    for said in (
+        "Leave out one of the two.",
+        'spark.remote is the address of a server: "sc://host:15002".',
+        f"checkpoint: '.skyband/market' {relative}",
+        f"path: 'trades' {relative}",
+        "Query 'top' reads tables only. Through Spark Connect, their answers go to files or to Kafka, but not to delta",
+    ):
+        assert said in problem(tmp_path, text)
+    right = text.replace('"trades"\n', '"/trades"\n').replace("stream = false\n", "").replace("local[2]", "")
+    right = 'checkpoint = "/checkpoint"' + right.replace('"spark.master" = ""\n', "")
+    assert problem(tmp_path, right.replace("spark.remote", "spark.api.mode").replace("spark://host:7077", "connect"))
+    for address, has_note in (("sc://host", True), ("sc://host:1/;use_ssl=true", False), ("sc://localhost", False)):
+        pipeline, report = check_file(written(tmp_path, right.replace("spark://host:7077", address) + SECRET))
+        assert pipeline.remote == address
+        assert any("without encryption" in note for note in report.notes) == has_note
+    # Spark's own variable names the server, too; what is on this machine says nothing of it.
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host")
+    pipeline, _ = check_file(written(tmp_path, right.partition("[spark]")[0]))
+    assert pipeline.remote == "sc://host"
+    assert pipeline.on_this_machine("/answers") is None
+    with pytest.raises(InvalidInput, match="spark-submit starts a session of its own"):
+        submit_line(pipeline, master="yarn", cluster=False, archive=None)

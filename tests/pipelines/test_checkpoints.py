@@ -164,5 +164,10 @@ def test_elsewhere_spark_reads_and_writes(spark: SparkSession, tmp_path: Path) -
         assert json.loads(str(files.read(f"{place}.new"))) == json.loads(text)
     assert files.exists_in(tmp_path.as_uri(), "note")
     assert not files.exists_in(tmp_path.as_uri(), "other")
+    # A run through Spark Connect leaves a folder; one on this machine reads it, and puts a file there.
+    files.write(place, "through Spark")
+    assert LocalFiles().read(place) == "through Spark\n"
+    LocalFiles().write(place, "here")
+    assert LocalFiles().read(place) == files.read(place) == "here"
     assert isinstance(files_at(spark, str(tmp_path)), LocalFiles), "Spark finds a path without a scheme on this machine"
     assert isinstance(files_at(spark, "hdfs://name/state"), SparkFiles)

@@ -15,6 +15,7 @@ from skyband.core.registry import problem_of
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
 from skyband.errors import InvalidPipeline, SkybandError
+from skyband.pipelines import connect
 from skyband.pipelines.columns import columns_of
 from skyband.pipelines.file import read
 from skyband.pipelines.leaderboards import RESERVED
@@ -65,21 +66,13 @@ def check(pipeline: Pipeline, found: Iterable[InvalidPipeline] = ()) -> Report:
     for mistake in outside(pipeline):
         with _remembered(mistakes):
             raise mistake
-    for name in ("spark.remote", "spark.api.mode"):
-        if name in pipeline.spark:
-            mistakes.append(
-                pipeline.wrong(
-                    "A pipeline does not run through Spark Connect, which writes micro-batches in a process of its "
-                    "server, without the sinks, metrics and secrets of this process. Leave out "
-                    f'{name}, and name a cluster ("spark.master"). sb.sql accepts DataFrames of Spark Connect.',
-                    *("spark", name),
-                )
-            )
+    mistakes += connect.refusals(pipeline, statements)
     if mistakes:
         raise together(mistakes)
     missing = sorted(name for name in pipeline.secret_names() if name not in os.environ)
     if missing:
         notes.append(f"The environment must have {', '.join(missing)} when the pipeline runs.")
+    notes += connect.notes(pipeline)
     return Report(tuple(lines), tuple(notes), statements)
 
 

@@ -81,8 +81,9 @@ def columns_of(source: Source, pipeline: Pipeline) -> pa.Schema | None:
         return parse_schema(source.schema)
     if source.format == "rate":
         return pa.schema([("timestamp", _INSTANT), ("value", pa.int64())])
-    if source.format == "parquet" and source.path is not None and "://" not in source.path and "$" not in source.path:
-        return _of_parquet(Path(pipeline.located(source.path)))
+    if source.format == "parquet" and source.path is not None:
+        path = pipeline.on_this_machine(source.path)
+        return None if path is None else _of_parquet(path)
     return None
 
 

@@ -120,7 +120,7 @@ def _started(pipeline: Pipeline, tell: Callable[[str], None], *, debug: bool) ->
 
     log_file = None if debug else _log_file(pipeline)
     spark = start_session(pipeline, log_file=log_file, tell=tell)
-    if log_file is not None:
+    if log_file is not None and pipeline.remote is None:
         traces_to(log_file, spark)
     return spark
 

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from skyband.errors import EnvironmentProblem, SkybandError
+from skyband.pipelines.connect import server_of
 from skyband.pipelines.model import Pipeline, Sink, Source
 from skyband.pipelines.secrets import resolve
 
@@ -48,15 +49,19 @@ def examine(pipeline: Pipeline | None, *, metrics_port: int | None, start: bool)
     """All findings, in the order in which they are worth mending."""
     yield from _packages()
     yield from libraries(pipeline)
-    java = _java()
-    yield java
-    yield _workers_python()
+    has_java = True  # or needs none
+    if pipeline is None or pipeline.remote is None:
+        java = _java()
+        has_java = java.fix is None
+        yield java
+        yield _workers_python()
     yield _loopback()
     if metrics_port is not None:
         yield _port(metrics_port)
     folders = {"temporary files (TMPDIR)": Path(tempfile.gettempdir())}
-    if pipeline is not None and "://" not in pipeline.checkpoint and "$" not in pipeline.checkpoint:
-        folders["the checkpoint"] = Path(pipeline.located(pipeline.checkpoint))
+    checkpoint = None if pipeline is None else pipeline.on_this_machine(pipeline.checkpoint)
+    if checkpoint is not None:
+        folders["the checkpoint"] = checkpoint
     for what, folder in folders.items():
         yield disk(what, folder)
     yield _memory()
@@ -64,7 +69,7 @@ def examine(pipeline: Pipeline | None, *, metrics_port: int | None, start: bool)
     yield from known
     if pipeline is not None:
         yield from services(pipeline)
-    if start and java.fix is None:
+    if start and has_java:
         # As the pipeline starts it, with the connector it needs, if all that takes is there.
         asked = None if any(finding.fix for finding in known) else pipeline
         connector = [] if asked is None else [*_connector(asked)]
@@ -83,7 +88,9 @@ def _packages() -> Iterator[Finding]:
 
 
 def libraries(pipeline: Pipeline | None) -> Iterator[Finding]:
-    """What the sinks of a pipeline are written with."""
+    """What the sinks of a pipeline are written with, if this machine writes them."""
+    if pipeline is not None and pipeline.remote is not None:
+        return
     formats = {} if pipeline is None else {sink.format: None for sink in pipeline.sinks.values()}
     for kind in (kind for kind in formats if kind in _LIBRARIES):
         package = _LIBRARIES[kind]
@@ -174,6 +181,7 @@ def secrets(pipeline: Pipeline) -> Iterator[Finding]:
 
 def services(pipeline: Pipeline) -> Iterator[Finding]:
     """Does anything listen where the file says that Kafka, a database or Redis is?"""
+    yield from _server(pipeline)
     for part, found in _addresses(pipeline):
         yield from (_reached(part, *address) for address in found)
 
@@ -183,6 +191,9 @@ def refuse_dead_services(pipeline: Pipeline) -> None:
 
     Spark would try for minutes, and not say where.
     """
+    for finding in _server(pipeline):
+        if finding.fix is not None:
+            raise EnvironmentProblem(f"{pipeline.file.name}: {finding.what}\n{finding.fix}")
     for part, found in _addresses(pipeline):
         dead = []
         for address in found:
@@ -198,7 +209,10 @@ def refuse_dead_services(pipeline: Pipeline) -> None:
 
 
 def _addresses(pipeline: Pipeline) -> Iterator[tuple[Source | Sink, list[tuple[str, int]]]]:
-    """Where the parts of a pipeline say that their services are."""
+    """Where the parts of a pipeline say that their services are. A server of Spark Connect is the only one that this
+    machine has to reach."""
+    if pipeline.remote is not None:
+        return
     parts: list[Source | Sink] = [*pipeline.sources.values(), *pipeline.sinks.values()]
     for part in parts:
         address = part.servers or getattr(part, "url", None)
@@ -229,8 +243,20 @@ def addresses(text: str) -> Iterator[tuple[str, int]]:
             yield found[1], int(found[2] or usual or 0)
 
 
+def _server(pipeline: Pipeline) -> Iterator[Finding]:
+    """Does the server of Spark Connect answer that a pipeline runs on?"""
+    server = None
+    with suppress(SkybandError):  # the environment lacks something, which is said elsewhere
+        server = None if pipeline.remote is None else server_of(resolve(pipeline.remote))
+    if server is not None:
+        yield _answers("The server of Spark Connect", *server)
+
+
 def _reached(part: Source | Sink, host: str, port: int) -> Finding:
-    what = f"{part.name} ({part.format})"
+    return _answers(f"{part.name} ({part.format})", host, port)
+
+
+def _answers(what: str, host: str, port: int) -> Finding:
     try:
         with socket.create_connection((host, port), timeout=_PATIENCE_S):
             return Finding(f"{what} answers at {host}:{port}")
@@ -244,7 +270,7 @@ def _connector(pipeline: Pipeline) -> Iterator[Finding]:
     from skyband.pipelines.connectors import kafka_connector, needs_kafka
 
     given = {name: resolve(value) for name, value in pipeline.spark.items()}
-    if needs_kafka(pipeline, given):
+    if pipeline.remote is None and needs_kafka(pipeline, given):
         try:
             yield Finding(str(kafka_connector(given)))
         except EnvironmentProblem as error:

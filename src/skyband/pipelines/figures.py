@@ -59,6 +59,9 @@ class Figures:
 
     def _observe(self, observed: Any) -> None:
         counts = observed if isinstance(observed, Mapping) else observed.asDict()
+        if counts.keys() == {"values", "schema"}:  # as Spark Connect sends a row
+            names = [field["name"] for field in counts["schema"]["fields"]]
+            counts = dict(zip(names, counts["values"], strict=True))
         self.rows_late += counts.get("rows_late") or 0
         self.rows_without_time += counts.get("rows_null_time") or 0
         self.rows_set_aside += counts.get("rows_set_aside") or 0

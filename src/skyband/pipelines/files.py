@@ -7,6 +7,7 @@ enough for a note: it is a folder with one file of text, as Spark writes them.
 from __future__ import annotations
 
 import os
+import shutil
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Protocol
@@ -16,6 +17,8 @@ from uuid import uuid4
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
+
+from skyband.engines.spark.session import is_connect
 
 NEW: Final = ".new"  # behind the name of a text that is not in its place yet
 _NOT_FOUND: Final = "PATH_NOT_FOUND"
@@ -40,7 +43,10 @@ class Files(Protocol):
 
 
 def files_at(spark: SparkSession, folder: str) -> Files:
-    """For the files in a folder, or at an address."""
+    """For the files in a folder, or at an address. Without a scheme they are where Spark's driver finds them, which is
+    not this machine if `spark` is a session of Spark Connect."""
+    if is_connect(spark):
+        return SparkFiles(spark)
     scheme = urlsplit(folder).scheme or _default_scheme(spark)
     return LocalFiles() if scheme == "file" else SparkFiles(spark)
 
@@ -49,8 +55,11 @@ class LocalFiles:
     """Files of this machine."""
 
     def read(self, place: str) -> str | None:
+        path = _path(place)
+        if path.is_dir():  # a run through Spark Connect wrote it
+            path = next(iter(sorted(path.glob("part-*"))), path / "part-")
         try:
-            return _path(place).read_text(encoding="utf-8")
+            return path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
 
@@ -63,6 +72,8 @@ class LocalFiles:
             file.flush()
             os.fsync(file.fileno())
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's, of the text before
+        if path.is_dir():
+            shutil.rmtree(path)
         os.replace(new, path)
 
     def exists(self, place: str) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from skyband.errors import InvalidPipeline
 from skyband.pipelines.secrets import references
 
 TEXT_FILES: Final = ("json", "csv")  # whose records are lines that can be bad
+
+REMOTE: Final = "spark.remote"  # the setting that names a server of Spark Connect
 
 AVAILABLE_NOW: Final = "available now"  # as a trigger: what is there, and then stop
 
@@ -123,12 +126,27 @@ class Pipeline:
         """All that the file takes from the environment."""
         return {name for text in self._texts() for name in references(text)}
 
+    @property
+    def remote(self) -> str | None:
+        """The server of Spark Connect that it runs on; None: it has a session of its own."""
+        given = None if "spark.master" in self.spark else os.environ.get("SPARK_REMOTE")
+        return self.spark.get(REMOTE, given) or None
+
     def located(self, text: str) -> str:
         """A path of the file as seen from anywhere: what is relative is so to the file's folder."""
-        return text if "://" in text or Path(text).is_absolute() else str(self.file.parent.resolve() / text)
+        if "://" in text or Path(text).is_absolute():
+            return text
+        if self.remote is not None:
+            raise self.wrong(
+                f"{text!r} is relative to this file, which the server of Spark Connect does not have. Write a whole "
+                "path of the server, or an address."
+            )
+        return str(self.file.parent.resolve() / text)
 
     def on_this_machine(self, text: str) -> Path | None:
         """Where a path of the file is on this machine; None: it is elsewhere, or only the environment tells."""
+        if self.remote is not None:
+            return None
         place = urlsplit(self.located(text))
         if "$" in text or place.scheme not in ("", "file"):
             return None

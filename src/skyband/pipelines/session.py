@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from skyband.engines.spark import local_session
 from skyband.engines.spark.session import SUBMITTED
 from skyband.errors import EnvironmentProblem
+from skyband.pipelines.connect import connect
 from skyband.pipelines.connectors import JARS, PACKAGES, is_kept, kafka_connector, needs_kafka
 from skyband.pipelines.model import Pipeline
 from skyband.pipelines.secrets import references, resolve
@@ -25,6 +26,8 @@ def start_session(
     pipeline: Pipeline, *, log_file: Path | None, tell: Callable[[str], None] = lambda _: None
 ) -> SparkSession:
     """A session for `pipeline`, with the connector it needs; `tell` is told what takes its time."""
+    if pipeline.remote is not None:
+        return connect(pipeline, tell)
     given = {name: resolve(value) for name, value in pipeline.spark.items()}
     private = {name for name, value in pipeline.spark.items() if references(value)}
     chosen = settings(pipeline) | given | connected(pipeline, given, tell)

@@ -43,8 +43,9 @@ class Target(Protocol):
 class FileTarget:
     """Files of any format that Spark writes: `path/batch=12/part-….parquet`."""
 
-    def __init__(self, path: str, sink: Sink) -> None:
-        self._path, self._sink = path, sink
+    def __init__(self, path: str, sink: Sink, *, is_here: bool = True) -> None:
+        """`is_here`: a path without an address may be of this machine's disk."""
+        self._path, self._sink, self._is_here = path, sink, is_here
         self._options = {name: resolve(value) for name, value in sink.options.items()}
 
     def refuse_leftovers(self, checkpoint: Checkpoint) -> None:
@@ -57,7 +58,8 @@ class FileTarget:
 
     def write(self, answers: Answers, batch: int) -> None:
         folder = f"{self._path.rstrip('/')}/{BATCH}{batch}"
-        if answers.in_hand and self._sink.format == "parquet" and not self._options and "://" not in folder:
+        is_plain = self._sink.format == "parquet" and not self._options
+        if answers.in_hand and is_plain and self._is_here and "://" not in folder:
             _write_parquet(answers.table, Path(folder))  # sooner than Spark could
             return
         # Answers are few: one file each time, not one for every partition.
@@ -148,7 +150,8 @@ def open_target(
 
             return LeaderboardTarget(pipeline, query, sink)
         case _:
-            return FileTarget(pipeline.located(resolve(str(sink.path)).replace("{query}", query)), sink)
+            path = pipeline.located(resolve(str(sink.path)).replace("{query}", query))
+            return FileTarget(path, sink, is_here=pipeline.remote is None)
 
 
 def _write_parquet(table: pa.Table, folder: Path) -> None:

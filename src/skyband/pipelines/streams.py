@@ -7,7 +7,7 @@ own pass, so that its answers are complete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
@@ -27,6 +27,7 @@ from skyband.pipelines.checking import check_sink, key_of, source_of, spec_of, u
 from skyband.pipelines.checkpoints import Asked, Checkpoint, asked_by
 from skyband.pipelines.model import Pipeline, Query, Source
 from skyband.pipelines.secrets import resolve
+from skyband.pipelines.sinks import Target
 from skyband.pipelines.sources import bad_records_of, rows_of
 from skyband.sql.run import answer_to
 from skyband.sql.spark import multi_query
@@ -63,25 +64,45 @@ class Stream:
     def is_shared(self) -> bool:
         return any(output.number is not None for output in self.outputs.values())
 
-    def answers(self, spark: SparkSession, batch: DataFrame) -> dict[str, Answers]:
-        """What a micro-batch says to each query; those that it says nothing to are left out."""
-        if not self.is_shared:
-            return {} if batch.isEmpty() else {name: Answers(spark, batch) for name in self.outputs}
-        small = sf.when(sf.length("answer") <= MOST_BYTES, sf.col("answer")).alias("answer")
-        packed: dict[int, list[bytes | None]] = {}
-        for number, answer in batch.where("answer IS NOT NULL").select(QUESTION, small).collect():
-            packed.setdefault(number, []).append(answer)
-        found = {}
-        for name, output in self.outputs.items():
-            pages = packed.get(output.number or 0, [])
-            if not pages:
-                continue
-            in_hand = [bytes(page) for page in pages if page is not None]
-            if output.table is not None and len(in_hand) == len(pages):
-                found[name] = Answers(spark, output.table(in_hand))
-            else:
-                found[name] = Answers(spark, output.answers(batch))
-        return found
+
+def write_batch(
+    spark: SparkSession,
+    outputs: Mapping[str, Output],
+    targets: Mapping[str, Sequence[Target]],
+    rows: DataFrame,
+    batch: int,
+    said: Callable[[str, Answers, int], None],
+) -> None:
+    """Write what a micro-batch says to each query; `said` is told when all its sinks have it."""
+    rows.persist()
+    try:
+        for name, answers in _answers(spark, outputs, rows).items():
+            for target in targets[name]:
+                target.write(answers, batch)
+            said(name, answers, batch)
+    finally:
+        rows.unpersist()
+
+
+def _answers(spark: SparkSession, outputs: Mapping[str, Output], batch: DataFrame) -> dict[str, Answers]:
+    """What a micro-batch says to each query; those that it says nothing to are left out."""
+    if all(output.number is None for output in outputs.values()):
+        return {} if batch.isEmpty() else {name: Answers(spark, batch) for name in outputs}
+    small = sf.when(sf.length("answer") <= MOST_BYTES, sf.col("answer")).alias("answer")
+    packed: dict[int, list[bytes | None]] = {}
+    for number, answer in batch.where("answer IS NOT NULL").select(QUESTION, small).collect():
+        packed.setdefault(number, []).append(answer)
+    found = {}
+    for name, output in outputs.items():
+        pages = packed.get(output.number or 0, [])
+        if not pages:
+            continue
+        in_hand = [bytes(page) for page in pages if page is not None]
+        if output.table is not None and len(in_hand) == len(pages):
+            found[name] = Answers(spark, output.table(in_hand))
+        else:
+            found[name] = Answers(spark, output.answers(batch))
+    return found
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Final
 from skyband.engines.spark.jvm import JAR
 from skyband.errors import InvalidInput
 from skyband.pipelines.connectors import JARS, PACKAGES, kafka_connector, needs_kafka
-from skyband.pipelines.model import Pipeline
+from skyband.pipelines.model import REMOTE, Pipeline
 from skyband.pipelines.secrets import references
 
 _MASTER, _MODE, _PYTHON = "spark.master", "spark.submit.deployMode", "spark.pyspark.python"
@@ -23,6 +23,11 @@ _OPTIONS: Final = (_MASTER, _MODE, JARS, PACKAGES, _PYTHON)  # which have option
 
 def submit_line(pipeline: Pipeline, *, master: str | None, cluster: bool, archive: str | None) -> str:
     """The line; `cluster`: the driver runs there, too. `archive`: a packed environment that travels with the job."""
+    if pipeline.remote is not None:
+        raise InvalidInput(
+            f"spark-submit starts a session of its own, and this pipeline runs on a server of Spark Connect "
+            f"({REMOTE}): `skyband run` starts it from any machine that reaches the server."
+        )
     given = dict(pipeline.spark)
     master = master or given.get(_MASTER)
     if cluster and (master is None or master.startswith("local")):

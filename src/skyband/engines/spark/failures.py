@@ -16,12 +16,15 @@ from pyspark.sql import SparkSession
 
 from skyband.errors import InvalidInput, PipelineFailed, SkybandError
 
-_OURS: Final = re.compile(r"skyband\.errors\.(\w+): (.*?)(?=\n\s*at |\n\nDriver stacktrace|\n===|\Z)", re.DOTALL)
+_OURS: Final = re.compile(
+    r"skyband\.errors\.(\w+): (.*?)(?=\n\s*at |\n\s*SQLSTATE: |\n\nDriver stacktrace|\n===|\Z)", re.DOTALL
+)
 _CAUSE: Final = re.compile(r"Caused by: ([\w.$]+(?:Exception|Error)): ([^\n]+)")
 _TASK: Final = re.compile(r"Job aborted due to stage failure: .*?most recent failure: Lost task [^:]*: ")
 _CLASSES: Final = re.compile(r"^(?:: )?(?:(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): )*")  # of Java, before a message
 _TOO_BUSY: Final = "Python worker failed to connect back"
 _LOST: Final = "Python worker exited unexpectedly"
+_NO_SERVER: Final = re.compile(r"StatusCode\.UNAVAILABLE|\[INVALID_HANDLE\.SESSION_\w+\]")
 _MOMENT_S: Final = 2
 _NOISE: Final = ("\n=== Streaming Query ===", "\nJVM stacktrace:", "\n\tat ", "\nDriver stacktrace:", "== Plan ==")
 
@@ -72,6 +75,11 @@ def readable(error: BaseException) -> SkybandError:
         return PipelineFailed(
             "A Python worker did not answer Spark within 10 seconds, and Spark waits no longer: the machine is too "
             "busy. Nothing is lost. Start the query again; it continues from its checkpoint."
+        )
+    if _NO_SERVER.search(text):
+        return PipelineFailed(
+            "The server of Spark Connect does not answer, or has forgotten this session. Nothing is lost: start the "
+            "query again when the server runs, and it goes on from its checkpoint."
         )
     causes = _CAUSE.findall(text)
     kind = InvalidInput if isinstance(error, AnalysisException) else PipelineFailed

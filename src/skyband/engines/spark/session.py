@@ -80,8 +80,7 @@ def local_session(
     ensure_java()
     # Spark would start its Python workers with whatever `python3` is first on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Said once for each call that touches pandas; what we use of pandas 3 is tested.
-    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+    say_nothing_of_pandas()
     builder = SparkSession.builder.appName(app_name)
     settings = _settings(cores or _usable_cores(), fast_start, conf)
     if SUBMITTED in os.environ:
@@ -105,6 +104,16 @@ def _besides_what_was_submitted(settings: dict[str, str]) -> dict[str, str]:
     told = {name for name, _ in SparkConf().getAll()}
     too_late = {"spark.master", _JAVA_OPTIONS, _JARS, *_QUIET_LOCAL_SETTINGS}
     return {name: value for name, value in settings.items() if name not in told | too_late}
+
+
+def say_nothing_of_pandas() -> None:
+    """Spark's warning comes once for each call that touches pandas; what we use of pandas 3 is tested."""
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Is it a session of Spark Connect? Asked by name, so that Connect is not imported for others."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 Builder = TypeVar("Builder")

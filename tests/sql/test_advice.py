@@ -128,9 +128,6 @@ MENDED = {
     "Write a.symbol.": f"SELECT a.symbol {PAIRS.format('a.price')}",
     "Give each its own name: FROM t AS a, t AS b.": f"SELECT a.seq {PAIRS.format('a.price')}",
     "Add it to GROUP BY, or take MIN, MAX, SUM, AVG or COUNT of it.": f"SELECT symbol, MAX(price) {T} {GROUPS}",
-    "Give a stream a window: [WINDOW 1 HOUR EVERY 1 MINUTE].": (
-        f"SELECT symbol, COUNT(*) FROM trades [WINDOW 1 HOUR EVERY 1 MINUTE] {GROUPS}"
-    ),
     "Possible: GROUP BY columns or expressions.": f"SELECT COUNT(*) {T} GROUP BY UPPER(symbol)",
     "Add one such as a.id = b.id.": JOIN.format(" JOIN bid b [WINDOW 1 HOUR] ON a.auctionID = b.auctionID"),
     "Possible: JOIN, LEFT JOIN, LEFT SEMI JOIN and LEFT ANTI JOIN with ON or USING, RIGHT JOIN … ON of two windows, "

@@ -280,6 +280,7 @@ def test_two_clicks_run_one_query_and_explain_in_front_of_it_shows_its_plan(brow
     page.locator("#text").fill(f"EXPLAIN {STATEMENT}")
     page.locator("#run").click()
     expect(page.locator("#plan svg")).to_be_visible()
+    expect(page.locator(".verdict.good")).to_have_text("top 5 by price * volume")
     page.locator("#text").fill(STATEMENT)
     page.locator("#run").dblclick()
     expect(page.locator("#board li")).to_have_count(5)

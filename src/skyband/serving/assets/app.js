@@ -322,8 +322,12 @@ async function run() {
 }
 
 async function explain() {
+  editor.settle();
+  check.last = {};
   const plan = await tried(() => send("/statements/explain", { sql: statement() }));
-  if (plan) showPlan($("plan"), plan);
+  if (!plan) return;
+  verdict("good", cut(plan.title, 300));
+  showPlan($("plan"), plan);
 }
 
 async function stop(name) {

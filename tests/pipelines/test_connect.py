@@ -22,14 +22,17 @@ from deltalake import DeltaTable, write_deltalake
 from engines.spark.streams import lines, split, trades, write_batches
 from pipelines.test_running import ROWS, SECTORS, STATEMENTS, expected
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.session import SparkSession as RemoteSession
 from servers.ports import free_port
 from typer.testing import CliRunner
 from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
 from skyband.cli import app
+from skyband.engines.spark.jvm import JAR
 from skyband.errors import EnvironmentProblem, PipelineChanged, PipelineFailed
 from skyband.pipelines.connect import connect
+from skyband.pipelines.doctor import examine
 from skyband.pipelines.file import load
 from skyband.pipelines.held import held_by
 from skyband.pipelines.running import Running
@@ -124,10 +127,10 @@ def asked(page: str, path: str) -> Any:
 
 def test_stopped_and_killed_and_nothing_is_lost_or_doubled(spark: SparkSession, address: str, tmp_path: Path) -> None:
     """SIGTERM stops the queries on the server. After SIGKILL they run on, and the next run takes them over."""
-    parts = split(trades(ROWS), 7)
+    parts = split(trades(ROWS), 5)
     write_batches(tmp_path / "trades", parts[:2])
-    queries = {"best": ["files", "lake"], "sectors": ["files"], "numbered": ["files", "screen"]}
-    file = pipeline_file(tmp_path, address, queries, trigger="2 seconds")
+    queries = {"best": ["files", "lake"], "numbered": ["files", "screen"]}
+    file = pipeline_file(tmp_path, address, queries, trigger="1 second")
 
     first = Started(file, "--serve", "--address", f"127.0.0.1:{free_port()}")
     wait_until(lambda: commits(tmp_path) >= 2, "two micro-batches", first.process)
@@ -139,12 +142,13 @@ def test_stopped_and_killed_and_nothing_is_lost_or_doubled(spark: SparkSession, 
     assert "Stopped. The next `skyband run` continues from here." in first.said()
     assert {row["seq"] for row in rows} <= {row[-1] for row in written(tmp_path, "best")}
 
-    write_batches(tmp_path / "trades", parts[2:], first=2)
+    write_batches(tmp_path / "trades", parts[2:4], first=2)
     second = Started(file, "--log", "json")
     before = commits(tmp_path)
     wait_until(lambda: commits(tmp_path) > before, "a micro-batch after the restart", second.process)
     assert second.end(signal.SIGKILL) == -signal.SIGKILL
     before = commits(tmp_path)
+    write_batches(tmp_path / "trades", parts[4:], first=4)
     wait_until(lambda: commits(tmp_path) > before, "the server goes on without its client")
 
     third = Started(file, "--available-now")
@@ -206,14 +210,20 @@ def test_sinks_of_all_kinds_figures_and_tables(
     text = file.read_text().replace('"""once"""', f'"""{table}"""').replace('"""events_best"""', f'"""{of_events}"""')
     file.write_text(text)
     shown: list[Any] = []
+    sent = []
+    monkeypatch.setattr("skyband.pipelines.connect.is_attached", lambda _: False)
+    monkeypatch.setattr(RemoteSession, "addArtifacts", lambda _, *paths: sent.append(*paths))
     session = client(file)
+    assert sent == [str(JAR)], "a server without the jar gets it"
     figures = run(session, file, shown.append).figures
 
     best = sb.sql(STATEMENTS["best"], trades=trades(200))
     found = lines(session.table("best").toArrow())
     assert {*found} < {*lines(best)}
-    assert figures["best"].changes["shown"] == len(found) == sum(each.row_count for each in shown)
+    assert figures["best"].changes["shown"] == len(found) > 20
+    assert [(each.row_count, each.caption) for each in shown] == [(20, "and more: the sink's option numRows is 20")]
     assert (figures["best"].rows_in, figures["waits"].rows_in) == (200, 200)
+    assert figures["best"].rows_gathered < 200, "the sieve in the JVM rules rows out"
     assert 0 < figures["best"].rows_held < 200
     assert {*written(tmp_path, "waits")} < {*lines(sb.sql(STATEMENTS["waits"], trades=trades(200)))}
     assert [row[-1] for row in written(tmp_path, "once")] == ["glass"]
@@ -271,6 +281,13 @@ def test_settings_that_come_too_late_are_named(address: str, as_client: None, tm
     file.write_text(file.read_text().replace("[spark]", '[spark]\n"spark.executor.memory" = "1g"'))
     with pytest.raises(EnvironmentProblem, match=r"takes no spark\.executor\.memory from a session"):
         connect(load(file), print)
+    # `doctor` looks at the server, and not at this machine's Java.
+    file.write_text(file.read_text().replace('"spark.executor.memory" = "1g"', ""))
+    found = [*examine(load(file), metrics_port=None, start=True)]
+    assert [finding.what for finding in found if finding.fix is not None and "memory free" not in finding.what] == []
+    assert f"The server of Spark Connect answers at {address.removeprefix('sc://')}" in [one.what for one in found]
+    assert not any("Java" in finding.what for finding in found)
+    assert found[-1].what == "Spark starts, and its workers count to 10"
 
 
 # -- before anything starts --------------------------------------------------------------------------------------------

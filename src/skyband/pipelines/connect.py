@@ -18,8 +18,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skyband.dialect.statement import Statement
 from skyband.engines.spark.failures import readable
+from skyband.engines.spark.jvm import JAR
 from skyband.engines.spark.session import say_nothing_of_pandas
 from skyband.engines.spark.settings import MANY_PARTITIONS, PARTITIONS, SETTINGS
+from skyband.engines.spark.sieving import is_attached
 from skyband.errors import EnvironmentProblem, InvalidPipeline
 from skyband.pipelines.files import files_at
 from skyband.pipelines.model import REMOTE, Pipeline, Query, Sink, Source
@@ -114,6 +116,9 @@ def connect(pipeline: Pipeline, tell: Callable[[str], None]) -> SparkSession:
     for name, value in ours.items():
         with suppress(PySparkException):  # a query that cannot do without says so
             spark.conf.set(name, value)
+    if not is_attached(spark):
+        with suppress(PySparkException):  # a server that takes no jars; Python does without
+            spark.addArtifacts(str(JAR))
     given = {name: value for name, value in pipeline.spark.items() if name != REMOTE}
     refused = []
     for name, value in given.items():

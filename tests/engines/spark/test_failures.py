@@ -45,6 +45,13 @@ def test_a_file_that_cannot_be_read_is_named_without_classes_of_java() -> None:
     assert str(readable(RuntimeError(said))) == "Mkdirs failed to create file:/answers"
 
 
+def test_a_server_of_spark_connect_that_is_gone_is_named() -> None:
+    for said in ("terminated with:\n\tstatus = StatusCode.UNAVAILABLE", "[INVALID_HANDLE.SESSION_CLOSED] The handle"):
+        assert "The server of Spark Connect does not answer" in str(readable(RuntimeError(said)))
+    said = "Traceback …\nskyband.errors.PipelineFailed: It is full.\n SQLSTATE: 38000"
+    assert str(readable(RuntimeError(said))) == "It is full."
+
+
 def test_a_worker_that_is_gone_is_named() -> None:
     lost = "Job aborted due to stage failure: SparkException: Python worker exited unexpectedly (crashed)\n\tat x"
     said = str(readable(RuntimeError(lost)))

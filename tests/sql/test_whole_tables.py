@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -49,6 +50,16 @@ STATEMENTS = (
     "SELECT COUNT(*) AS n, COUNT(DISTINCT g) AS d, SUM(v) AS s FROM trades WHERE v < 0",
     "SELECT COUNT(*) + 1 AS n FROM trades WHERE v < 0",
     "SELECT MAX(n) AS m FROM (SELECT COUNT(*) AS n FROM trades WHERE v < 0)",
+    "SELECT COUNT(*) AS n FROM trades HAVING COUNT(*) > 1000",
+    "SELECT COUNT(*) AS n FROM trades HAVING COUNT(*) > 100",
+    "SELECT COUNT(*) AS n FROM trades WHERE v < 0 HAVING COUNT(*) = 0",
+    "SELECT COUNT(*) AS n FROM trades WHERE v < 0 HAVING COUNT(*) > 0",
+    "SELECT SUM(v) AS s FROM trades HAVING MAX(v) > 100 AND COUNT(*) > 100 ORDER BY s LIMIT 1",
+    "SELECT n FROM (SELECT COUNT(*) AS n FROM trades) WHERE n > 1000",
+    "SELECT c FROM (SELECT SUM(v) AS c FROM trades WHERE v < 0) WHERE c IS NOT NULL",
+    "SELECT COUNT(*) AS c FROM (SELECT COUNT(*) AS n FROM trades WHERE v < 0) WHERE n > 0",
+    "SELECT MAX(n) AS m FROM (SELECT COUNT(*) AS n FROM trades HAVING COUNT(*) > 1000)",
+    "SELECT id FROM trades WHERE v > 390 FETCH FIRST 100 ROWS ONLY",
     "SELECT AVG(n) AS a FROM (SELECT g, COUNT(*) AS n FROM trades GROUP BY g)",
     "SELECT AVG(n) AS a FROM (SELECT g, COUNT(*) AS n FROM trades GROUP BY g HAVING COUNT(*) > 10000)",
     "SELECT g, n FROM (SELECT g, COUNT(*) AS n FROM trades GROUP BY g) WHERE n > 55",
@@ -136,6 +147,45 @@ def test_the_window_is_not_seen() -> None:
     assert "the whole table" in str(sb.sql("EXPLAIN SELECT id FROM trades ORDER BY v LIMIT 1", **given))
 
 
+def test_a_column_of_the_window_s_name_is_refused_where_there_is_such_a_window() -> None:
+    rows = pa.table({"id": [1, 2], "the whole table": [3, 4]})
+    with pytest.raises(sb.InvalidInput, match="rename it"):
+        sb.sql("SELECT COUNT(*) AS n FROM rows", rows=rows)
+    plain = sb.sql("SELECT `the whole table` AS x FROM rows WHERE id = 2", rows=rows)
+    assert plain.to_pylist() == [{"x": 4}]
+
+
+def test_several_statements_about_tables_run_together() -> None:
+    given = tables()
+    asked = {
+        "all": "SELECT COUNT(*) AS n FROM trades",
+        "best": "SELECT v FROM trades ORDER BY v DESC LIMIT 1",
+        "some": "SELECT id FROM trades LIMIT 2",
+    }
+    answers = {name: answer.to_pylist() for name, answer in sb.run_all(asked, **given).items()}
+    assert answers == {"all": [{"n": 400}], "best": [{"v": 399}], "some": [{"id": 0}, {"id": 1}]}
+
+
+def test_a_pandas_column_keeps_its_type_only_if_it_is_the_same_column() -> None:
+    frame = pd.DataFrame(
+        {
+            "id": pd.array([1, 2], dtype="int64[pyarrow]"),
+            "small": pd.array([1, None], dtype="Int8"),
+            "flag": pd.array([True, None], dtype="boolean"),
+            "kind": pd.Categorical(["u", "v"]),
+            "word": ["a", "b"],
+            "x": [0.5, 1.5],
+        }
+    )
+    same = sb.sql("SELECT kind, small, flag, id FROM frame", frame=frame)
+    assert same.dtypes.to_dict() == frame[["kind", "small", "flag", "id"]].dtypes.to_dict()
+    assert sb.sql("SELECT word AS id FROM frame", frame=frame)["id"].tolist() == ["a", "b"]
+    assert sb.sql("SELECT x AS id FROM frame", frame=frame)["id"].tolist() == [0.5, 1.5]
+    assert sb.sql("SELECT id * 100 AS small FROM frame", frame=frame)["small"].tolist() == [100, 200]
+    assert sb.sql("SELECT COUNT(*) AS flag FROM frame", frame=frame)["flag"].tolist() == [2]
+    assert sb.sql("SELECT x / 2 AS word FROM frame", frame=frame)["word"].tolist() == [0.25, 0.75]
+
+
 def test_on_spark_too(spark: SparkSession) -> None:
     given = tables()
     frames = {name: spark.createDataFrame(table.to_pandas()) for name, table in given.items()}
@@ -145,6 +195,8 @@ def test_on_spark_too(spark: SparkSession) -> None:
         "SELECT id, v FROM trades ORDER BY v DESC LIMIT 3",
         "SELECT g, SUM(v) AS s FROM trades GROUP BY g ORDER BY s DESC LIMIT 2",
         "SELECT COUNT(*) AS n, SUM(v) AS s FROM trades WHERE v < 0",
+        "SELECT COUNT(*) AS n FROM trades HAVING COUNT(*) > 1000",
+        "SELECT COUNT(*) AS n FROM trades WHERE v < 0 HAVING COUNT(*) = 0",
         "SELECT t.id, p.w FROM trades t JOIN venues p ON t.g = p.g ORDER BY t.v DESC LIMIT 4",
     ):
         assert lines(map(tuple, sb.sql(statement, **frames).collect())) == expected(statement, given), statement

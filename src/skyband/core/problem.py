@@ -131,6 +131,10 @@ class Problem(ABC, Generic[Q]):
         None: there is no line."""
         return None
 
+    def unfiltered(self, query: Q) -> tuple[Q, str | None]:
+        """The query without the condition on such a line, and that condition: both lines have to meet it."""
+        return query, None
+
     # -- to look at ------------------------------------------------------------------------------------------------
 
     def picture(self, session: Any) -> Picture | None:

@@ -136,10 +136,6 @@ class QuerySpec:
 
     is_about_tables: bool = False  # is there one answer, about all rows? Then an aggregate of no rows has a value
 
-    def about_tables(self) -> QuerySpec:
-        """The same, about whole tables."""
-        return replace(self, is_about_tables=True, then=None if self.then is None else self.then.about_tables())
-
     @property
     def last(self) -> QuerySpec:
         """The one whose answer is shown."""

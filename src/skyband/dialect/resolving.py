@@ -104,7 +104,8 @@ def _viewed(statement: Statement, one: Input, schema: pa.Schema) -> tuple[Input,
     """The input with what WITH and FROM do to its rows; the columns that a statement sees, and all there are."""
     window = one.window or statement.window
     level = len(one.source.steps) if one.window is None else one.source.level
-    seen, whole = pa.schema([field for field in schema if field.name != WHOLE]), schema
+    is_numbered = statement.is_about_tables and schema.names[-1:] == [WHOLE]  # nobody sees that column
+    seen, whole = schema.remove(len(schema) - 1) if is_numbered else schema, schema
     carried: tuple[str | None, str | None] = (None, None)
     for number, step in enumerate((*one.source.steps, None)):
         if number == level:

@@ -221,20 +221,19 @@ class Statement:
 
     @property
     def is_plain(self) -> bool:
-        """Does it only compute columns and filter rows, with no window? Then every row of the first input is answered
-        by itself; others are tables, which say something of it."""
+        """Does it only compute columns and filter rows, with no window? Other inputs are tables beside these rows."""
         return self._asks_of_rows and not any(self.select.args.get(name) for name in ("limit", "offset"))
 
     @property
     def takes_any(self) -> bool:
         """Does it do the same, and take some rows, no matter which?"""
         limit = self.select.args.get("limit")
-        is_number = isinstance(limit, exp.Limit) and not limit.expressions and not limit.args.get("limit_options")
-        return self._asks_of_rows and is_number
+        if not self._asks_of_rows or not isinstance(limit, exp.Limit) or limit.expressions:
+            return False
+        return not any(options.args.get(name) for options in limit.find_all(exp.LimitOptions) for name in _PARTS)
 
     @property
     def _asks_of_rows(self) -> bool:
-        clauses = ("order", "qualify", "having")
         asked = (self.window, self.emit, self.error, self.recall, self.bounds)
         return (
             all(one.source.window is None for one in self.inputs)
@@ -242,7 +241,7 @@ class Statement:
             and not self.is_grouped
             and not self.levels
             and self.inner is None
-            and not any(self.select.args.get(name) for name in clauses)
+            and not any(self.select.args.get(name) for name in ("order", "qualify", "having"))
             and not any(item.find(exp.Window) for item in self.select.expressions)
             and all(part is None for part in asked)
         )
@@ -298,6 +297,7 @@ def is_over(aggregate: exp.Expr) -> bool:
     return isinstance(parent, exp.Window) and parent.this.find(type(aggregate), bfs=False) is aggregate
 
 
+_PARTS = ("percent", "with_ties")
 _CLAUSES = {
     "where": ("WHERE has no meaning here", ""),
     "group": ("GROUP BY has no meaning here", ""),

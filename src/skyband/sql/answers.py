@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -42,6 +43,14 @@ def projected(answer: pa.Table | pa.RecordBatchReader, spec: QuerySpec) -> pa.Ta
     shown = pa.Table.from_batches(batches(), schema)
     shown = shown if spec.then is None else _said_of(shown, spec.then)
     return shown.replace_schema_metadata(answer.schema.metadata)
+
+
+def about_tables(spec: QuerySpec) -> QuerySpec:
+    """The same about whole tables, where an aggregate of no rows has a value, too. HAVING comes after that."""
+    query, condition = problem_of(spec.query).unfiltered(spec.query)
+    kept = " AND ".join(f"({one})" for one in (spec.kept, condition) if one) or None
+    then = None if spec.then is None else about_tables(spec.then)
+    return replace(spec, query=query, kept=kept, then=then, is_about_tables=True)
 
 
 def _said_of(lines: pa.Table, spec: QuerySpec) -> pa.Table:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from skyband.core.encoding.inputs import Source, read
+from skyband.dialect.nodes import WHOLE
 from skyband.dialect.statement import Statement
 from skyband.dialect.whole_tables import names_no_window, numbered, over_all_rows, windowed
 from skyband.engines import is_spark
@@ -53,6 +54,9 @@ def as_one_window(statement: Statement, inputs: Inputs) -> tuple[Statement, Inpu
     """A statement about tables that names no window, with a window for all rows."""
     if not names_no_window(statement) or not all(map(_ends, inputs.data.values())):
         return statement, inputs
+    for name, schema in inputs.schemas.items():
+        if WHOLE in schema.names:
+            raise InvalidInput(f"{name!r} has a column {WHOLE!r}, as Skyband calls the window of a table: rename it.")
     statement = over_all_rows(statement)
     data, schemas = dict(inputs.data), dict(inputs.schemas)
     for name in windowed(statement):

@@ -21,7 +21,7 @@ Schemas = Mapping[str, pa.Schema]
 
 def recognise(statement: Statement, schemas: Schemas) -> QuerySpec:
     """The query that the statement asks; `schemas` of its inputs, by the names they were given under, in any case."""
-    if statement.is_plain:
+    if statement.is_plain or (statement.takes_any and statement.explain is not None):
         statement.refuse(
             "This statement neither ranks nor groups, so there is no continuous query",
             statement.inputs[0].node,

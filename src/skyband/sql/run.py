@@ -15,7 +15,7 @@ from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement, understand
 from skyband.engines import outside_table_functions
 from skyband.sql.analyze import explain
-from skyband.sql.answers import projected
+from skyband.sql.answers import about_tables, projected
 from skyband.sql.embedded import answer_of, start_embedded
 from skyband.sql.inputs import Inputs, as_one_window, find, is_stream_on_spark, open_inputs, with_variables
 from skyband.sql.plain import plain_answer
@@ -115,7 +115,7 @@ def answer_to(
 
 def _recognised(statement: Statement, inputs: Inputs) -> QuerySpec:
     spec = recognise(statement, inputs.schemas)
-    return spec.about_tables() if statement.is_about_tables else spec
+    return about_tables(spec) if statement.is_about_tables else spec
 
 
 class Started(NamedTuple):

@@ -15,6 +15,7 @@ from skyband.core.encoding.inputs import Source, read
 from skyband.core.registry import problem_of
 from skyband.dialect.query_spec import ONLY, QuerySpec
 from skyband.dialect.statement import Statement, understand
+from skyband.dialect.whole_tables import names_no_window
 from skyband.engines import is_spark
 from skyband.errors import InvalidInput
 from skyband.sql.embedded import answer_of
@@ -99,7 +100,8 @@ def _alike(statements: Mapping[str, Statement], rows: Mapping[str, Any]) -> list
     for called, statement in statements.items():
         is_known = all(one.name.lower() in schemas for one in statement.inputs)
         spec, key = None, None
-        if is_known and statement.explain is None and not statement.is_plain:
+        is_alone = statement.explain is not None or statement.is_plain or statement.takes_any
+        if is_known and not is_alone and not names_no_window(statement):
             spec = recognise(statement, schemas)
             key = _shared_by(spec, schemas)
         groups.setdefault(key or called, []).append(_Asked(called, statement, spec))

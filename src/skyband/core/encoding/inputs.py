@@ -32,6 +32,7 @@ class Like:
 
     kind: Kind = "table"
     columns: dict[str, dict[str, Any]] = field(default_factory=dict)  # pandas' own metadata of each column
+    types: dict[str, pa.DataType] = field(default_factory=dict)  # and its type
 
     def give(self, answer: pa.Table | pa.RecordBatchReader) -> Any:
         """Convert an answer to the user's type; a reader stays one."""
@@ -50,13 +51,27 @@ class Like:
         noted = {
             "index_columns": [],
             "column_indexes": [],
-            "columns": [self.columns[name] for name in answer.column_names if name in self.columns],
+            "columns": [self.columns[each.name] for each in answer.schema if self._is_same(each)],
         }
-        # With its metadata, pandas restores columns of its own types, such as Int64.
+        # With the metadata of an input's column, pandas restores columns of its own types, such as Int64.
         frame = answer.replace_schema_metadata({"pandas": json.dumps(noted)}).to_pandas()
         if counts is not None:
             frame.attrs[COUNTS.decode()] = json.loads(counts)
         return frame
+
+    def _is_same(self, column: pa.Field) -> bool:
+        """Is it a column of the input, rather than another one of that name?"""
+        before = self.types.get(column.name)
+        return before is not None and _as_compared(before) == _as_compared(column.type)
+
+
+def _as_compared(kind: pa.DataType) -> pa.DataType:
+    """Types that hold the same values are one type here."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    return pa.timestamp("ns", kind.tz) if pa.types.is_timestamp(kind) else kind
 
 
 TABLE = Like()
@@ -66,7 +81,8 @@ def common(likes: Sequence[Like]) -> Like:
     """The type of an answer to several inputs: theirs if it is the same, or else a pyarrow Table."""
     if len({like.kind for like in likes}) != 1:
         return TABLE
-    return Like(likes[0].kind, {name: each for like in reversed(likes) for name, each in like.columns.items()})
+    columns = {name: each for like in reversed(likes) for name, each in like.columns.items()}
+    return Like(likes[0].kind, columns, {name: each for like in reversed(likes) for name, each in like.types.items()})
 
 
 MapBatch = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -288,7 +304,8 @@ def from_pandas(frame: Any, schema: pa.Schema | None = None) -> pa.Table:
 
 def like_pandas(table: pa.Table) -> Like:
     noted = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
-    return Like("pandas", {str(each["name"]): each for each in noted.get("columns", ())})
+    columns = {str(each["name"]): each for each in noted.get("columns", ())}
+    return Like("pandas", columns, {each.name: each.type for each in table.schema})
 
 
 def check_polars(frame: Any) -> None:

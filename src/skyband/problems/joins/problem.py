@@ -17,6 +17,7 @@ from skyband.core.distribution import FROM_THE_START, Distribution
 from skyband.core.emit import gives_windows
 from skyband.core.plan import Draft, Plan, Step, in_panes
 from skyband.core.problem import Problem, Running
+from skyband.core.query import replace_unchecked
 from skyband.dialect.query_spec import QuerySpec
 from skyband.dialect.statement import Statement
 from skyband.expressions.aggregates import COUNT_DISTINCT, read_aggregate
@@ -110,6 +111,9 @@ class Joins(Problem[JoinAggregate]):
         counts = {name for name, text in query.aggregates if read_aggregate(text).function in ("COUNT", COUNT_DISTINCT)}
         first = dict.fromkeys(counts, 0) | dict.fromkeys(answer.names[: -len(query.aggregates)], 1)
         return pa.table([pa.array([first.get(field.name)], field.type) for field in answer], schema=answer)
+
+    def unfiltered(self, query: JoinAggregate) -> tuple[JoinAggregate, str | None]:
+        return (query, None) if query.group_by else (replace_unchecked(query, having=None), query.having)
 
     def codec(self, query: JoinAggregate, schema: Mapping[str, pa.Schema] | pa.Schema) -> JoinsCodec:
         return JoinsCodec(query, query.schemas(schema))

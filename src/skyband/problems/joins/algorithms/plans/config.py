@@ -11,6 +11,7 @@ import numpy as np
 
 from skyband.core.emit import takes_back
 from skyband.core.operator import Ints
+from skyband.errors import AggregateOverflow
 from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.graph import Graph
 from skyband.problems.joins.algorithms.plans.kernels.sums import (
@@ -238,3 +239,15 @@ def moved(sums: Ints, before: Sequence[Term], after: Sequence[Term]) -> Ints:
                 target[:, limb] &= MASK
         old_at, new_at = old_at + old.width, new_at + new.width
     return result
+
+
+def overflow(broken: int, spec: Spec) -> AggregateOverflow:
+    """What a kernel found to be too large: 1 is the number of joined rows, 2 and more the aggregates in their order."""
+    if broken == 1:
+        return AggregateOverflow(
+            "The join gives more than 2**62 rows, too many to count. Filter an input, join on more columns, or use "
+            "smaller windows."
+        )
+    _, source, argument = spec.aggregates[broken - 2]
+    what = "decimals, in units of their last digit," if spec.inputs[source].scale(argument) > 0 else "whole numbers"
+    return AggregateOverflow(f"A sum of {what} exceeds 64 bits. SUM(CAST(x AS DOUBLE)) adds float64.", broken - 2)

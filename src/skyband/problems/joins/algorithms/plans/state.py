@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from skyband.core.operator import Arrays, Codes, Ints
 from skyband.core.validation import Saved
-from skyband.errors import AggregateOverflow
 from skyband.problems.joins.algorithms.plans import arrays
 from skyband.problems.joins.algorithms.plans.arrays import BROKEN, LIVING, WRITTEN, longer, table
-from skyband.problems.joins.algorithms.plans.config import config_of, terms_of
+from skyband.problems.joins.algorithms.plans.config import config_of, overflow, terms_of
 from skyband.problems.joins.algorithms.plans.entries import EntryTable
 from skyband.problems.joins.algorithms.plans.events import events_of
 from skyband.problems.joins.algorithms.plans.graph import Graph, graph_of
@@ -359,17 +358,14 @@ class Joined(ShowsGroups):
         self._scratch = np.zeros(self._config.of(arrays.VALUES) + len(self.spec.aggregates), np.int64)
 
     def _grow(self, status: int) -> None:
-        growth: dict[int, Callable[[], None]] = {
-            MORE_GROUPS: self._groups.grow,
-            MORE_ENTRY_STEPS: self._grow_entry_stairs,
-            MORE_GROUP_STEPS: self._groups.grow_stairs,
-            MORE_RECORDS: self._grow_records,
-            MORE_TALLIES: self._groups.tallies.grow,
-        }
-        growth[status]()
-
-    def _grow_entry_stairs(self) -> None:
-        self._entry_stairs = self._entry_stairs.with_more_steps()
+        if status == MORE_ENTRY_STEPS:
+            self._entry_stairs = self._entry_stairs.with_more_steps()
+        elif status == MORE_RECORDS:
+            self._grow_records()
+        else:
+            groups = self._groups
+            more = {MORE_GROUPS: groups.grow, MORE_GROUP_STEPS: groups.grow_stairs, MORE_TALLIES: groups.tallies.grow}
+            more[status]()
 
     def _grow_records(self) -> None:
         needed = int(self._counters[LIVING] + self._counters[arrays.TOUCHED]) + 1
@@ -383,18 +379,8 @@ class Joined(ShowsGroups):
 
     def _check_overflow(self) -> None:
         broken, self._counters[BROKEN] = int(self._counters[BROKEN]), 0
-        if broken == 1:
-            raise AggregateOverflow(
-                "The join gives more than 2**62 rows, too many to count. Filter an input, join on more columns, or use "
-                "smaller windows."
-            )
-        if broken > 1:
-            _, source, argument = self.spec.aggregates[broken - 2]
-            has_point = self.spec.inputs[source].scale(argument) > 0
-            what = "decimals, in units of their last digit," if has_point else "whole numbers"
-            raise AggregateOverflow(
-                f"A sum of {what} exceeds 64 bits. SUM(CAST(x AS DOUBLE)) adds float64.", broken - 2
-            )
+        if broken:
+            raise overflow(broken, self.spec)
 
     # -- invariants ------------------------------------------------------------------------------------------------
 

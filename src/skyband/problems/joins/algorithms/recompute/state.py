@@ -6,7 +6,7 @@ import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from skyband.core.operator import Arrays, Codes, Ints
 from skyband.core.plain import BEFORE, HeldRow, PlainWindow, closing, read, saved
 from skyband.core.validation import Saved
 from skyband.errors import AggregateOverflow
+from skyband.problems.joins.algorithms.recompute.rows import Cell, Joining, Line, Row, arriving, as_cells
 from skyband.problems.joins.operator import (
     AVG,
     COUNT,
@@ -27,10 +28,8 @@ from skyband.problems.joins.operator import (
     NO_VALUE,
     SEMI,
     SUM,
-    UNMATCHED,
     Answer,
     Batch,
-    Cells,
     KeptCells,
     Known,
     Moved,
@@ -41,43 +40,6 @@ from skyband.problems.joins.operator import (
 from skyband.windows import Ticks
 
 Groups = dict[tuple[int, ...], tuple[Any, ...]]  # from the parts of a group to the values of its aggregates
-
-
-class Cell(NamedTuple):
-    """The meaning of a cell."""
-
-    variables: tuple[int, ...]
-    part: int
-    distinct: tuple[int, ...] = ()  # codes of values, or NO_VALUE
-
-
-class Row(NamedTuple):
-    """A row in numbers."""
-
-    cell: int
-    bits: tuple[int, ...]  # the bits of its arguments
-    valid: int  # bit a: argument a has a value
-
-
-class Joining(NamedTuple):
-    """The values of a row that matter in a join."""
-
-    variables: dict[int, int]
-    part: int
-    arguments: tuple[int | float | None, ...]
-    distinct: tuple[int, ...]  # codes of values, or NO_VALUE
-
-    def agrees(self, bound: dict[int, int]) -> bool:
-        return all(bound.get(variable, value) == value for variable, value in self.variables.items())
-
-
-class Line(NamedTuple):
-    """One entry of an answer."""
-
-    at: int
-    turn: int
-    parts: tuple[int, ...] | None  # None: no group is left
-    values: tuple[Any, ...] | None  # None: the group is gone
 
 
 class Recompute(ShowsGroups):
@@ -112,8 +74,8 @@ class Recompute(ShowsGroups):
     def push(self, batch: Batch) -> Answer:
         for known, cells in zip(self._cells, batch.cells, strict=True):
             if cells is not None:
-                known += _told(cells)
-        for source, time, row in _arriving(batch):
+                known += as_cells(cells)
+        for source, time, row in arriving(batch):
             window = self._windows[source]
             if self._spec.inputs[source].relation:
                 window.rows += [] if row is None else [HeldRow(row, BEFORE, BEFORE)]  # held for ever
@@ -331,7 +293,7 @@ class Recompute(ShowsGroups):
     def compact(self, kept: Sequence[KeptCells]) -> None:
         for i, (old, told) in enumerate(kept):
             number = {int(cell): c for c, cell in enumerate(old)}
-            self._cells[i] = _told(told)
+            self._cells[i] = as_cells(told)
             self._windows[i].rows = [
                 held._replace(row=held.row._replace(cell=number[held.row.cell])) for held in self._windows[i].rows
             ]
@@ -376,25 +338,6 @@ class Recompute(ShowsGroups):
 
     def check(self) -> None:
         """It has no invariants."""
-
-
-def _told(cells: Cells) -> list[Cell]:
-    columns = (column.tolist() for column in cells)
-    return [Cell(tuple(v), p, tuple(d)) for v, p, d in zip(*columns, strict=True)]
-
-
-def _arriving(batch: Batch) -> Iterator[tuple[int, int, Row | None]]:
-    """Yield the rows of a batch in order of arrival: input, time and row; None for a row that matches nothing."""
-    counts = [0 if rows is None else len(rows.time) for rows in batch.rows]
-    order = [i for i, n in enumerate(counts) for _ in range(n)] if batch.order is None else batch.order.tolist()
-    taken = [0 for _ in counts]
-    for source in order:
-        rows, i = batch.rows[source], taken[source]
-        assert rows is not None
-        assert rows.weight is None, "the definition is about rows"
-        taken[source] += 1
-        row = Row(int(rows.cell[i]), tuple(rows.arguments[i].tolist()), int(rows.valid[i]))
-        yield source, int(rows.time[i]), None if row.cell == UNMATCHED else row
 
 
 def _sum(values: list[Any], divisor: int = 1) -> float:

@@ -144,7 +144,11 @@ def test_the_window_is_not_seen() -> None:
     assert sb.sql("SELECT * FROM trades ORDER BY v LIMIT 1", **given).column_names == given["trades"].column_names
     with pytest.raises(sb.InvalidSql, match="There is no column 'window_start'"):
         sb.sql("SELECT COUNT(*) AS n, window_start FROM trades", **given)
-    assert "the whole table" in str(sb.sql("EXPLAIN SELECT id FROM trades ORDER BY v LIMIT 1", **given))
+    for statement in ("SELECT id FROM trades ORDER BY v LIMIT 1", "SELECT g, COUNT(*) AS n FROM trades GROUP BY g"):
+        plan = str(sb.sql(f"EXPLAIN {statement}", **given))
+        assert "on the whole table" in plan
+        assert "the whole table int64" not in plan
+        assert "measured" in str(sb.sql(f"EXPLAIN ANALYZE {statement}", **given))
 
 
 def test_a_column_of_the_window_s_name_is_refused_where_there_is_such_a_window() -> None:

@@ -47,7 +47,6 @@ def _draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: bo
     reads = []
     for name, rows in spec.rows.items():
         schema = rows.schema(schemas[rows.name])
-        schema = pa.schema([field for field in schema if field.name != WHOLE])
         columns = schema.names if rows.columns is None else [*rows.columns, *(column for _, column in rows.renamed)]
         steps = (view.where if isinstance(view, View) else str(view) for view in rows.views)
         where = " AND ".join(one for one in (*steps, rows.where) if one) or None

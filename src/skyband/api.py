@@ -104,6 +104,7 @@ class JoinOptions(TypedDict, total=False):
     every: Span | None
     emit: Emit | None
     lateness: Span | None
+    how: Mapping[str, str]
     plan: str | None
     window: Window | None
     where: str | None

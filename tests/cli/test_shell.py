@@ -106,7 +106,7 @@ def test_a_text_is_cut_at_semicolons_outside_quotes() -> None:
         (".schema tr", 2, ["trades"]),
         (".explain SELECT sym", 3, ["symbol"]),
         ("SELECT sym", 3, ["symbol"]),
-        ("SELECT SU", 2, ["SUBSTR", "SUBSTRING", "SUM"]),
+        ("SELECT SU", 2, ["SUBSTR", "SUBSTRING", "SUBSTRING_INDEX", "SUM"]),
         ("SELECT t.p", 1, ["price"]),
         ("SELECT trades.", 0, ["minute", "symbol", "price"]),
         ("SELECT x.", 0, []),

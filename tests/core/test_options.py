@@ -126,6 +126,7 @@ JOIN: Options = {
     "every": 2,
     "emit": "changes",
     "lateness": 2,
+    "how": {"b": "left"},
     "plan": "recompute",
 }
 BASE: dict[type, Options] = {
@@ -457,6 +458,7 @@ STATED: dict[type, tuple[str, dict[str, tuple[str, str]]]] = {
             "every": ("EVERY 3", "EVERY 2"),
             "emit": ("EMIT WINDOWS", "EMIT CHANGES"),
             "lateness": LATE,
+            "how": (f", others b {ON_ROWS} WHERE", f" LEFT JOIN others b {ON_ROWS} ON"),
         },
     ),
 }

@@ -149,7 +149,7 @@ def test_completion_offers_tables_columns_and_functions(browser: Browser, server
     area.press_sequentially(" FROM tra")
     area.press("Enter")
     expect(area).to_have_value("SELECT symbol FROM trades")
-    for beginning, word in ((" QUAL", "QUALIFY"), (" DENSE", "DENSE_RANK("), (" UNI", "UNION"), (" DIST", "DISTINCT")):
+    for beginning, word in ((" QUAL", "QUALIFY"), (" DENSE", "DENSE_RANK("), (" UNIO", "UNION"), (" DIST", "DISTINCT")):
         area.press_sequentially(beginning)
         expect(page.locator("#complete li").first).to_contain_text(word)
         area.press("Escape")

@@ -19,7 +19,7 @@ from sql.test_statements_duckdb import SIZE, WINDOWED, found, ordered, trades
 
 import skyband as sb
 
-KEYS = ("g", "half", "i", "x", "d", "moment", "x + i", "CASE WHEN half THEN g ELSE 'm' END", "-i")
+KEYS = ("g", "half", "i", "x", "exact", "moment", "x + i", "CASE WHEN half THEN g ELSE 'm' END", "-i")
 
 
 def rows(chance: random.Random) -> pa.Table:
@@ -28,7 +28,7 @@ def rows(chance: random.Random) -> pa.Table:
     days = [None if chance.random() < 0.1 else chance.randrange(4) for _ in range(len(table))]
     times = [None if day is None else datetime(2026, 3, 1) + timedelta(days=day) for day in days]
     decimals = pa.array([None if day is None else day * 10 - 7 for day in days], pa.decimal128(9, 2))
-    return table.append_column("moment", pa.array(times, pa.timestamp("us"))).append_column("d", decimals)
+    return table.append_column("moment", pa.array(times, pa.timestamp("us"))).append_column("exact", decimals)
 
 
 def asked(chance: random.Random) -> tuple[str, str]:

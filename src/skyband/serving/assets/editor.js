@@ -63,7 +63,7 @@ export class Editor {
     const lower = word.toLowerCase();
     const known = [
       ...this.tables.flatMap((table) => [[table.name, "table"], ...table.columns.map((column) => [column.name, column.type])]),
-      ...this.functions.map((name) => [`${name}(`, "function"]), ...this.words.map((name) => [name, ""]),
+      ...this.words.map((name) => [name, ""]), ...this.functions.map((name) => [`${name}(`, "function"]), // words are fewer
     ];
     const unique = [...new Map(known.map((each) => [each[0], each])).values()];
     this.offered = unique.filter(([name]) => name.toLowerCase().startsWith(lower) && name.toLowerCase() !== lower).slice(0, 8);

@@ -69,7 +69,7 @@ def examine(pipeline: Pipeline | None, *, metrics_port: int | None, start: bool)
     yield from known
     if pipeline is not None:
         yield from services(pipeline)
-    if start and has_java:
+    if start and has_java and not (any(finding.fix for finding in known) and pipeline and pipeline.remote):
         # As the pipeline starts it, with the connector it needs, if all that takes is there.
         asked = None if any(finding.fix for finding in known) else pipeline
         connector = [] if asked is None else [*_connector(asked)]

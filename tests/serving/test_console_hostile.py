@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -10,35 +9,17 @@ import pytest
 
 pytest.importorskip("playwright")
 from playwright.sync_api import Browser, Page, Route, expect
-from serving.browser import Noticed, chromium
+from serving.browser import Noticed
 from waiting import PATIENCE_S, wait_until
 
 import skyband as sb
 from skyband.serving.catalog import Catalog
 from skyband.serving.server import Server
 from skyband.serving.watching import Watched
-from skyband.serving.workshop import MOST_STATEMENT, Feed, Workshop
-from skyband.streams.trades import SCHEMA, trades
+from skyband.serving.workshop import MOST_STATEMENT
 
 STATEMENT = "SELECT symbol, price, volume, ts FROM trades [WINDOW 1 MINUTE ON ts] ORDER BY price * volume DESC LIMIT 5"
 ROWS = pa.schema({"t": pa.int64(), "name": pa.string(), "x": pa.float64()})
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=1_000 * PATIENCE_S)
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    catalog = Catalog("trades")
-    feed = Feed("trades", SCHEMA, lambda rows: trades(2**50, batch_rows=rows), 2_000.0)
-    catalog.workshop = Workshop(catalog, {"trades": feed})
-    with Server(catalog) as server:
-        yield server
-        catalog.workshop.close()
 
 
 def opened(browser: Browser, server: Server, width: int = 1280) -> tuple[Page, Noticed]:

@@ -37,7 +37,7 @@ class Stream(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": True, "function": False}
 
 
-WHOLE: Final = "the whole table"  # the column that a window of all rows measures, and what EXPLAIN calls it
+WHOLE_TABLE: Final = "the whole table"  # the column that a window of all rows measures, and what EXPLAIN calls it
 BOUNDS: Final = ("window_start", "window_end")  # the columns that every answer has of its window
 # Of these functions, the bounds of windows that are columns of the rows: see `carried_windows`.
 CARRIED: Final[Mapping[str, tuple[str, ...]]] = {"CUMULATE": BOUNDS[:1], "SESSION": BOUNDS}

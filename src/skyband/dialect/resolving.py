@@ -18,7 +18,7 @@ from skyband.dialect.carried_windows import told_apart, with_windows_of_rows
 from skyband.dialect.columns import Item, check_name, qualified, renamed
 from skyband.dialect.levels import put_together
 from skyband.dialect.lookups import split, with_lookups
-from skyband.dialect.nodes import BOUNDS, WHOLE, StreamWindow
+from skyband.dialect.nodes import BOUNDS, WHOLE_TABLE, StreamWindow
 from skyband.dialect.partners import with_partners
 from skyband.dialect.query_spec import LINES, Rows, View
 from skyband.dialect.reading import all_of, check_conditions, measured_column, row_text
@@ -104,7 +104,7 @@ def _viewed(statement: Statement, one: Input, schema: pa.Schema) -> tuple[Input,
     """The input with what WITH and FROM do to its rows; the columns that a statement sees, and all there are."""
     window = one.window or statement.window
     level = len(one.source.steps) if one.window is None else one.source.level
-    is_numbered = statement.is_about_tables and schema.names[-1:] == [WHOLE]  # nobody sees that column
+    is_numbered = statement.is_about_tables and schema.names[-1:] == [WHOLE_TABLE]  # nobody sees that column
     seen, whole = schema.remove(len(schema) - 1) if is_numbered else schema, schema
     carried: tuple[str | None, str | None] = (None, None)
     for number, step in enumerate((*one.source.steps, None)):

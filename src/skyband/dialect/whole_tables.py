@@ -13,7 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from skyband.dialect.nodes import WHOLE, Span, StreamWindow
+from skyband.dialect.nodes import WHOLE_TABLE, Span, StreamWindow
 from skyband.dialect.query_spec import Rows, View
 from skyband.dialect.statement import Input, Statement
 
@@ -48,11 +48,11 @@ def windowed(statement: Statement) -> set[str]:
 
 def numbered(name: str, schema: pa.Schema) -> Rows:
     """The rows of an input with the column that its window measures."""
-    columns = (*((column, column) for column in schema.names), (WHOLE, "CAST(0 AS BIGINT)"))
-    return Rows(name, views=(View(None, columns, schema.append(pa.field(WHOLE, pa.int64())), is_plain=False),))
+    columns = (*((column, column) for column in schema.names), (WHOLE_TABLE, "CAST(0 AS BIGINT)"))
+    return Rows(name, views=(View(None, columns, schema.append(pa.field(WHOLE_TABLE, pa.int64())), is_plain=False),))
 
 
 def _with_window(one: Input) -> Input:
     length = Span(this=exp.Literal.number(1))
-    window = StreamWindow(this=length, every=length.copy(), on=exp.to_identifier(WHOLE, quoted=True))
+    window = StreamWindow(this=length, every=length.copy(), on=exp.to_identifier(WHOLE_TABLE, quoted=True))
     return replace(one, source=replace(one.source, window=window, is_whole=True))

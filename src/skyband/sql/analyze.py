@@ -14,7 +14,7 @@ from skyband.core.explain import analyzed, explained, readable
 from skyband.core.plan import Draft, Measured, Read
 from skyband.core.problem import Running
 from skyband.core.registry import problem_of
-from skyband.dialect.nodes import WHOLE
+from skyband.dialect.nodes import WHOLE_TABLE
 from skyband.dialect.query_spec import ONLY, QuerySpec, View
 from skyband.errors import InvalidInput
 from skyband.sql.answers import projected
@@ -50,7 +50,7 @@ def _draft_of(spec: QuerySpec, schemas: Mapping[str, pa.Schema], *, on_spark: bo
         columns = schema.names if rows.columns is None else [*rows.columns, *(column for _, column in rows.renamed)]
         steps = (view.where if isinstance(view, View) else str(view) for view in rows.views)
         where = " AND ".join(one for one in (*steps, rows.where) if one) or None
-        named = tuple(name for name in dict.fromkeys(columns) if name != WHOLE)
+        named = tuple(name for name in dict.fromkeys(columns) if name != WHOLE_TABLE)
         reads.append(Read(rows.name if name == ONLY else name, schema, named, where))
     return Draft(spec.query, tuple(reads), on_spark, sieve, then=tuple(_asked_then(spec.then)))
 

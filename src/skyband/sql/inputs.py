@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from skyband.core.encoding.inputs import Source, read
-from skyband.dialect.nodes import WHOLE
+from skyband.dialect.nodes import WHOLE_TABLE
 from skyband.dialect.statement import Statement
 from skyband.dialect.whole_tables import names_no_window, numbered, over_all_rows, windowed
 from skyband.engines import is_spark
@@ -27,6 +27,11 @@ class Inputs:
     data: Mapping[str, Any]  # of each, a `Source` or a DataFrame
     schemas: Mapping[str, pa.Schema]
     on_spark: bool
+
+    @property
+    def are_tables(self) -> bool:
+        """Do all of them end?"""
+        return all(one.is_whole if isinstance(one, Source) else not one.isStreaming for one in self.data.values())
 
 
 def open_inputs(
@@ -52,11 +57,12 @@ def open_inputs(
 
 def as_one_window(statement: Statement, inputs: Inputs) -> tuple[Statement, Inputs]:
     """A statement about tables that names no window, with a window for all rows."""
-    if not names_no_window(statement) or not all(map(_ends, inputs.data.values())):
+    if not names_no_window(statement) or not inputs.are_tables:
         return statement, inputs
     for name, schema in inputs.schemas.items():
-        if WHOLE in schema.names:
-            raise InvalidInput(f"{name!r} has a column {WHOLE!r}, as Skyband calls the window of a table: rename it.")
+        if WHOLE_TABLE in schema.names:
+            why = f"{name!r} has a column {WHOLE_TABLE!r}, as Skyband calls the window of a table"
+            raise InvalidInput(f"{why}: rename it.")
     statement = over_all_rows(statement)
     data, schemas = dict(inputs.data), dict(inputs.schemas)
     for name in windowed(statement):
@@ -64,15 +70,6 @@ def as_one_window(statement: Statement, inputs: Inputs) -> tuple[Statement, Inpu
         data[name] = prepared_in_spark(inputs.data, rows, schemas) if inputs.on_spark else prepared(inputs.data, rows)
         schemas[name] = rows.views[-1].schema
     return statement, Inputs(data, schemas, inputs.on_spark)
-
-
-def is_stream_on_spark(rows: Any) -> bool:
-    return not isinstance(rows, Source) and rows.isStreaming
-
-
-def _ends(rows: Any) -> bool:
-    """Are these rows a table, not a stream?"""
-    return rows.is_whole if isinstance(rows, Source) else not is_stream_on_spark(rows)
 
 
 def find(

@@ -17,7 +17,7 @@ from skyband.engines import outside_table_functions
 from skyband.sql.analyze import explain
 from skyband.sql.answers import about_tables, projected
 from skyband.sql.embedded import answer_of, start_embedded
-from skyband.sql.inputs import Inputs, as_one_window, find, is_stream_on_spark, open_inputs, with_variables
+from skyband.sql.inputs import Inputs, as_one_window, find, open_inputs, with_variables
 from skyband.sql.plain import plain_answer
 from skyband.sql.recognise import recognise
 from skyband.sql.spark import run_on_spark
@@ -102,7 +102,7 @@ def answer_to(
     """The answer over inputs that are given, or tables of a Spark session. `spec`: what the statement asks of them,
     where that is known."""
     inputs = open_inputs(statement, given, spark, variables)
-    is_plain = statement.is_plain or (statement.takes_any and not any(map(is_stream_on_spark, inputs.data.values())))
+    is_plain = statement.is_plain or (statement.takes_any and (inputs.are_tables or not inputs.on_spark))
     if is_plain and statement.explain is None:
         return plain_answer(statement, inputs.data, inputs.schemas, on_spark=inputs.on_spark)
     if spec is None:
